@@ -1,0 +1,40 @@
+"""`@kernel`: njit with this project's options, and a cache that knows when it is stale.
+
+Numba keys its cache on one file, so an edited helper elsewhere, or NUMBA_BOUNDSCHECK=1, goes unnoticed and
+yesterday's machine code runs. The cache folder is therefore keyed on the source of every kernel, the flag, and
+the version of Numba and Python. Where the home folder cannot be written, a folder under the temporary one serves.
+"""
+
+import os
+import sys
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+
+import numba
+from numba import config, njit
+
+_weft = Path(__file__).parent.parent
+_sources = sorted([*_weft.glob("engine/*.py"), *_weft.glob("fabrics/*/*.py"), *_weft.glob("schedule/*.py")])
+_key = sha256(b"".join(p.read_bytes() for p in _sources))
+_key.update(f"{numba.__version__} {sys.version} {config.BOUNDSCHECK}".encode())
+
+
+def _cache_folder() -> str:
+    name = _key.hexdigest()[:16]
+    for parent in (os.environ.get("WEFT_CACHE"), Path.home() / ".cache/weft", Path(tempfile.gettempdir()) / "weft"):
+        if not parent:
+            continue
+        folder = Path(parent) / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    return ""
+
+
+config.CACHE_DIR = _cache_folder()
+
+kernel = njit(cache=True, error_model="numpy")

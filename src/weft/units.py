@@ -1,0 +1,76 @@
+"""Rates are bits per second, sizes bytes and times whole picoseconds, everywhere, as plain ints."""
+
+import re
+from decimal import Decimal, InvalidOperation
+
+from weft.errors import BadQuantity
+
+bps, Kbps, Mbps, Gbps, Tbps = 1, 10**3, 10**6, 10**9, 10**12
+ps, ns, us, ms, s = 1, 10**3, 10**6, 10**9, 10**12
+B, KB, MB, GB, TB = 1, 10**3, 10**6, 10**9, 10**12
+KiB, MiB, GiB = 2**10, 2**20, 2**30
+
+_TIMES = {"ps": ps, "ns": ns, "us": us, "µs": us, "ms": ms, "s": s}
+_RATES = {"bps": bps, "kbps": Kbps, "mbps": Mbps, "gbps": Gbps, "tbps": Tbps}
+_SIZES = {"b": B, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KiB, "mib": MiB, "gib": GiB}
+
+
+def wire_time(size: int, rate: int) -> int:
+    """Picoseconds that `size` bytes occupy a link of `rate`, rounded up to a whole one."""
+    return -(-size * 8 * s // rate)
+
+
+def _quantity(text, units, what, example):
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    match = re.fullmatch(r"\s*([-+]?[0-9][0-9_,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ/]*)\s*", str(text))
+    if not match:
+        raise BadQuantity(f"a {what} must look like {example}, not {text!r}")
+    unit = match[2].lower().replace("b/s", "bps").replace("bit/s", "bps")
+    if unit and unit not in units:
+        raise BadQuantity(f"a {what} must be in one of {', '.join(units)}, not {match[2]!r} as in {text!r}")
+    try:
+        exact = Decimal(match[1].replace("_", "").replace(",", "")) * units.get(unit, 1)
+    except InvalidOperation:
+        raise BadQuantity(f"a {what} must look like {example}, not {text!r}") from None
+    if exact != exact.to_integral_value():
+        smallest = next(iter(units))
+        raise BadQuantity(f"a {what} must be a whole number of {smallest}, not {text!r}")
+    return int(exact)
+
+
+def parse_time(text) -> int:
+    """Picoseconds in '2750ps', '2.75 ns' or a bare number of picoseconds."""
+    return _quantity(text, _TIMES, "time", "2750ps or 1.5us")
+
+
+def parse_rate(text) -> int:
+    """Bits per second in '100Gbps', '25 Gb/s' or a bare number of b/s."""
+    return _quantity(text, _RATES, "rate", "100Gbps")
+
+
+def parse_size(text) -> int:
+    """Bytes in '130KB', '1.5 MB', '4KiB' or a bare number of bytes; KB is 1000."""
+    return _quantity(text, _SIZES, "size", "130KB")
+
+
+def show_time(t: int) -> str:
+    """`t` picoseconds in the largest unit that keeps at least one digit before the point."""
+    return _show(t, (("s", s), ("ms", ms), ("us", us), ("ns", ns), ("ps", ps)))
+
+
+def show_rate(rate: int) -> str:
+    """`rate` in the largest unit that keeps at least one digit before the point."""
+    return _show(rate, (("Tbps", Tbps), ("Gbps", Gbps), ("Mbps", Mbps), ("Kbps", Kbps), ("bps", bps)))
+
+
+def show_size(size: int) -> str:
+    """`size` bytes in the largest unit that keeps at least one digit before the point."""
+    return _show(size, (("TB", TB), ("GB", GB), ("MB", MB), ("KB", KB), ("B", B)))
+
+
+def _show(value, units):
+    for name, unit in units:
+        if abs(value) >= unit:
+            return f"{value / unit:.6g} {name}"
+    return f"0 {units[-1][0]}"
