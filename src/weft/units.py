@@ -1,7 +1,9 @@
 """Rates are bits per second, sizes bytes and times whole picoseconds, everywhere, as plain ints."""
 
 import re
+from dataclasses import MISSING, field
 from decimal import Decimal, InvalidOperation
+from typing import Annotated
 
 from weft.errors import BadQuantity
 
@@ -74,3 +76,13 @@ def _show(value, units):
         if abs(value) >= unit:
             return f"{value / unit:.6g} {name}"
     return f"0 {units[-1][0]}"
+
+# How a parameter is written and read at the command line: `guard: Time = param(2750, "dark time …")`.
+Time = Annotated[int, "time"]
+Rate = Annotated[int, "rate"]
+Size = Annotated[int, "size"]
+
+
+def param(default=MISSING, help: str = "", **metadata):
+    """A dataclass field with the sentence that `--help` and the reference say of it."""
+    return field(default=default, metadata={"help": help, **metadata})
