@@ -14,7 +14,7 @@ class Observation:
     """What a fabric saw while it carried its flows; `Fabric.observe(state, flows)` returns one.
 
     `finish` and `received` have one entry per flow, in the order of the flow table. The dicts hold plain data (numbers,
-    strings, lists, dicts, None), because they end in `result.json`; NumPy scalars and arrays among them are made plain there.
+    strings, lists, dicts, None), because they end in `result.json`; NumPy values among them are made plain there.
     """
 
     finish: np.ndarray  # int64 [f] ps at which the last byte arrived, or UNFINISHED

@@ -1,0 +1,110 @@
+"""A folder that appears whole: written beside its place, then renamed or swapped into it."""
+
+import ctypes
+import errno
+import os
+import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+
+from weft.errors import BadInput, WeftError
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
+
+
+@contextmanager
+def replaced(folder, *, ours, files):
+    """Yield a fresh folder that takes the place of `folder` when the block ends, and vanishes if it fails.
+
+    What lies there is replaced only if it is an empty folder, or if `ours(folder)` says that it may be. Of its contents
+    the new folder takes over all but `files`, the names that the writer writes: what a user put there stays.
+    """
+    place = Path(os.path.realpath(folder))
+    if place.exists() and not place.is_dir():
+        raise BadInput(f"{folder} must be a folder, not a file")
+    if place.is_dir() and any(_list(folder, place)) and not ours(place):
+        raise BadInput(f"{folder} must be empty or hold a result of weft, not {sorted(_list(folder, place))[0]!r}")
+    fresh = place.with_name(f".{place.name}.weft-{os.getpid()}-{token_hex(4)}")
+    try:
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            fresh.mkdir()
+            yield fresh
+            if place.is_dir():
+                _carry_over(place, fresh, files)
+            _flush(fresh)
+            _swap(fresh, place)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)  # the unfinished new one, or after the swap the old one
+    except OSError as error:
+        kept = "; what was there is kept" if place.is_dir() else ""
+        raise WeftError(f"{folder} cannot be written: {_reason(error)}{kept}") from None
+
+
+def _list(folder, place):
+    try:
+        return os.listdir(place)
+    except OSError as error:
+        raise WeftError(f"{folder} cannot be read: {_reason(error)}") from None
+
+
+def _reason(error):
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()
+
+
+def _carry_over(old, fresh, files):
+    for entry in os.scandir(old):
+        if entry.name in files:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.copytree(entry.path, fresh / entry.name, symlinks=True)
+        else:
+            shutil.copy2(entry.path, fresh / entry.name, follow_symlinks=False)
+
+
+def _flush(folder):
+    """Wait until the disk has every file: a swap must not show names whose bytes a power cut can take."""
+    for entry in os.scandir(folder):
+        if entry.is_file(follow_symlinks=False):
+            descriptor = os.open(entry.path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _swap(fresh, place):
+    """Put `fresh` in the place of `place`; what was there, if anything, ends where `fresh` was."""
+    try:
+        os.rename(fresh, place)  # nothing there, or an empty folder
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    if _exchange(fresh, place):
+        return
+    aside = fresh.with_name(fresh.name + "-old")  # no atomic exchange here: two renames, undone if the second fails
+    os.rename(place, aside)
+    try:
+        os.rename(fresh, place)
+    except OSError:
+        os.rename(aside, place)
+        raise
+    os.rename(aside, fresh)
+
+
+def _exchange(a, b) -> bool:
+    """Exchange two folders in one step, where the system can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    if renameat2(_AT_FDCWD, os.fsencode(a), _AT_FDCWD, os.fsencode(b), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS):  # this file system, or this kernel, cannot
+        return False
+    raise OSError(code, os.strerror(code))

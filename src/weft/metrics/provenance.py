@@ -1,0 +1,154 @@
+"""Provenance says where a result came from, so completely that the call can be made again."""
+
+import os
+import platform
+import sys
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from hashlib import sha256
+from importlib import metadata
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+
+from weft.errors import BadInput
+
+_WEFT = Path(__file__).parent.parent
+_DECIDES = ("random.py", "units.py", "engine/*.py", "schedule/*.py", "topology/*.py", "workload/**/*")
+
+
+def plain(value):
+    """`value` as JSON can hold it: NumPy becomes Python, tuples lists, dataclasses dicts, and NaN and infinity None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return describe(value)
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return [plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def describe(thing) -> dict:
+    """A frozen description (a fabric, a workload, a size distribution) as data: its class and its fields."""
+    if isinstance(thing, dict):
+        return plain(thing)
+    if not is_dataclass(thing):
+        return {"kind": type(thing).__name__}
+    data = {"kind": type(thing).__name__}
+    data.update((f.name, plain(getattr(thing, f.name))) for f in fields(thing) if f.init)
+    return data
+
+
+def rebuild(data: dict, classes):
+    """The description that `describe` wrote down; `classes` are those it may be made of."""
+    known = {cls.__name__: cls for cls in classes}
+
+    def build(value):
+        if isinstance(value, list):
+            return tuple(build(item) for item in value)
+        if isinstance(value, dict) and "kind" in value:
+            if value["kind"] not in known:
+                raise BadInput(f"kind must be one of {', '.join(sorted(known))}, not {value['kind']!r}")
+            cls = known[value["kind"]]
+            arguments = {key: build(item) for key, item in value.items() if key != "kind"}
+            if unknown := sorted(set(arguments) - {f.name for f in fields(cls) if f.init}):
+                raise BadInput(f"{cls.__name__} must be made of fields it has, not {unknown[0]!r}")
+            return cls(**arguments)
+        return value
+
+    return build(data)
+
+
+def sources(fabric=None) -> list[Path]:
+    """The files that can decide an event, in order: of every fabric, or of the room of `fabric` only."""
+    rooms = ["fabrics/**/*.py"]
+    module = type(fabric).__module__.split(".")
+    if fabric is not None and module[:2] == ["weft", "fabrics"] and len(module) > 3:
+        rooms = ["fabrics/*.py", f"fabrics/{module[2]}/**/*.py"]
+    found = {path for pattern in (*_DECIDES, *rooms) for path in _WEFT.glob(pattern)}
+    return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
+
+
+def source_hash(fabric=None) -> str:
+    """16 hexadecimal digits that change when any file does that could change a result."""
+    digest = sha256()
+    for path in sources(fabric):
+        digest.update(f"{path.relative_to(_WEFT).as_posix()}\n{path.stat().st_size}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def columns_hash(*columns) -> str:
+    """16 hexadecimal digits of some columns, the same on machines of either byte order."""
+    digest = sha256()
+    for column in columns:
+        digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def versions() -> dict:
+    """Versions of weft, Python and what computes in it."""
+    found = {"weft": version(), "python": platform.python_version()}
+    for package in ("numpy", "numba"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def version() -> str:
+    """Version of weft."""
+    try:
+        return metadata.version("weft")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def machine() -> dict:
+    """What kind of machine this is. It has no name here: results are meant to be published."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "architecture": platform.machine(),
+        "byte_order": sys.byteorder,
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": _memory(),
+    }
+
+
+def peak_memory() -> int | None:
+    """Largest resident size of this process so far in bytes, where the system tells."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or None
+
+
+def _memory():
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None

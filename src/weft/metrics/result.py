@@ -1,0 +1,363 @@
+"""Result is what one run came to: its flows, what was observed, and where it came from; on disk and back.
+
+A result folder holds
+
+    flows.parquet      a row per flow: flow, src, dst, bytes, start_ps, finish_ps (-1 unfinished), class, received
+                       (payload bytes), and ideal_ps where the fabric knows the shortest possible time
+    samples.parquet    time series, if the fabric took any
+    result.json        the summary, and under "observed" what it was computed from
+    provenance.json    fabric, workload and seed as data, versions, source hash, machine, time and memory taken
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from weft.errors import BadResult, WeftError, require
+from weft.metrics import fct, throughput
+from weft.metrics.fct import DECADES, LONG, SHORT, Distribution
+from weft.metrics.folder import replaced
+from weft.metrics.observation import Observation
+from weft.metrics.provenance import columns_hash, describe, machine, peak_memory, plain, source_hash, versions
+from weft.units import MB, Gbps, ns, show_time, us
+from weft.workload.flows import COLUMNS, ENDLESS, Flows
+
+FILES = ("flows.parquet", "samples.parquet", "result.json", "provenance.json")
+FORMAT = 1  # of the folder; a reader that meets a higher one says so
+
+_ABSENT = {  # sections that every summary has, whether or not the fabric looked
+    "throughput": {"per_destination_gbps": {"mean": None, "min": None, "max": None}, "fraction_of_link": None},
+    "queue_cells": {"max": None, "max_node": None},
+    "reorder_bytes": {"max": None},
+    "cells": {"local": None, "forwarded": None, "dummy": None, "delivered": None},
+}
+_NAMES = {"id": "flow", "src": "src", "dst": "dst", "size": "bytes", "start": "start_ps", "klass": "class"}
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one run came to. Made by `collect` or `load`; nothing in it changes afterwards."""
+
+    fabric: dict  # as `weft.metrics.provenance.describe` writes it
+    workload: dict
+    seed: int
+    flows: Flows
+    observation: Observation
+    offered: dict = field(default_factory=dict)
+    notes: tuple = ()
+    provenance: dict = field(default_factory=dict)
+    ideal: np.ndarray | None = None  # int64 [f] the shortest possible completion time in ps, where the fabric knows it
+    partial: bool = False  # the run was interrupted; what is here is true up to `observation.now`
+
+    @classmethod
+    def collect(
+        cls, fabric, workload, flows, observation, *, seed, wall=None, cpu=None, peak=None, partial=False
+    ) -> "Result":
+        """Gather a run: `wall` and `cpu` are seconds, `peak` bytes (by default, this process's peak so far).
+
+        The times that `fabric.ideal(flows)` returns, if the fabric has that method, become the base of the slowdown.
+        """
+        table = flows if isinstance(flows, Flows) else _no_flows(fabric)
+        seen = observation
+        require(len(seen.finish) == len(table), "finish", f"one time for each of {len(table)} flows", len(seen.finish))
+        early = np.flatnonzero((seen.finish >= 0) & (seen.finish < table.start))
+        if len(early):
+            f = early[0]
+            raise WeftError(
+                f"flow {table.id[f]} must finish after its start at {show_time(int(table.start[f]))}, "
+                f"not at {show_time(int(seen.finish[f]))}"
+            )
+        ideal = np.asarray(fabric.ideal(flows), np.int64) if hasattr(fabric, "ideal") and len(table) else None
+        provenance = {
+            "format": FORMAT,
+            "fabric": describe(fabric),
+            "workload": describe(workload),
+            "seed": int(seed),
+            "nodes": table.nodes,
+            **versions(),
+            "sources": source_hash(fabric),
+            "flows": columns_hash(table.src, table.dst, table.size, table.start, table.klass),
+            "machine": machine(),
+            "wall_s": wall,
+            "cpu_s": cpu,
+            "peak_rss_bytes": peak_memory() if peak is None else int(peak),
+        }
+        return cls(
+            fabric=provenance["fabric"],
+            workload=provenance["workload"],
+            seed=int(seed),
+            flows=table,
+            observation=observation,
+            offered=plain(_offered(fabric, workload, table)),
+            notes=tuple(map(str, (*getattr(flows, "notes", ()), *seen.notes))),
+            provenance=plain(provenance),
+            ideal=ideal,
+            partial=bool(partial),
+        )
+
+    def fct(self, *, smaller_than=None, larger_than=None, rule="nearest_rank") -> Distribution:
+        """Completion times in ps of finished flows from `larger_than` up to `smaller_than` bytes, both included."""
+        f = self.flows
+        return fct.completion(
+            f.size, f.start, self.observation.finish, smaller_than=smaller_than, larger_than=larger_than, rule=rule
+        )
+
+    def slowdown(
+        self, *, smaller_than=None, larger_than=None, rule="nearest_rank", ideal=None
+    ) -> Distribution | None:
+        """Completion times over the shortest possible, `ideal` ps or the fabric's own; None if neither is known."""
+        ideal = self.ideal if ideal is None else ideal
+        if ideal is None:
+            return None
+        f = self.flows
+        sizes = {"smaller_than": smaller_than, "larger_than": larger_than}
+        return fct.slowdown(f.size, f.start, self.observation.finish, ideal, **sizes, rule=rule)
+
+    def goodput(
+        self, *, smaller_than=None, larger_than=None, unfinished=False, rule="nearest_rank"
+    ) -> Distribution:
+        """Payload b/s of each finished flow of those sizes; if `unfinished`, also what the others have had so far."""
+        f, seen = self.flows, self.observation
+        mask = fct.of_size(f.size, smaller_than, larger_than)
+        mask &= (f.start < seen.now) if unfinished else seen.finished
+        end = np.where(seen.finished, seen.finish, seen.now)
+        got = np.where(seen.finished, f.size, seen.received)
+        rates = throughput.rate(got[mask], (end - f.start)[mask])
+        return fct.Distribution(rates[np.isfinite(rates)], rule)
+
+    def by_size(self, *, edges=DECADES, rule="nearest_rank") -> list:
+        """(above, up to, completion times) for each bin of sizes; see `weft.metrics.fct.by_size`."""
+        f = self.flows
+        return fct.by_size(f.size, f.start, self.observation.finish, edges=edges, rule=rule)
+
+    def per_destination(self) -> np.ndarray:
+        """Payload b/s of each destination while it had flows coming in."""
+        f, seen = self.flows, self.observation
+        return throughput.busy_average(f.dst, f.start, seen.finish, seen.received, seen.now, f.nodes)
+
+    def summary(self, *, short=SHORT, long=LONG, rule="nearest_rank") -> dict:
+        """The run as one JSON object: plain data, None for what does not exist, never NaN."""
+        seen, f = self.observation, self.flows
+        classes = {"all": {}, "short": {"smaller_than": short}, "long": {"larger_than": long}}
+        finished = int(seen.finished.sum())
+        wall, peak = self.provenance.get("wall_s"), self.provenance.get("peak_rss_bytes")
+        slow = None
+        if self.ideal is not None:
+            slow = {name: self.slowdown(**sizes, rule=rule).summary() for name, sizes in classes.items()}
+        seen_sections = {
+            "fct_us": {name: self.fct(**sizes, rule=rule).summary(us) for name, sizes in classes.items()},
+            "slowdown": slow,
+            "goodput_gbps": {
+                "long": {"mean": self.goodput(larger_than=long).mean / Gbps},
+                "long_with_unfinished": {"mean": self.goodput(larger_than=long, unfinished=True).mean / Gbps},
+            },
+            **_ABSENT,
+        }
+        if len(f):
+            per_destination = throughput.spread(self.per_destination(), Gbps)
+            seen_sections["throughput"] = {**_ABSENT["throughput"], "per_destination_gbps": per_destination}
+        return plain({
+            "fabric": self.fabric,
+            "workload": self.workload,
+            "seed": self.seed,
+            "fingerprint": seen.fingerprint,
+            "partial": self.partial,
+            "finished": finished,
+            "unfinished": len(f) - finished,
+            "simulated_ns": seen.now / ns,
+            "flows": {name: int(fct.of_size(f.size, **sizes).sum()) for name, sizes in classes.items()},
+            "offered": self.offered,
+            **{k: v for k, v in _merge(seen_sections, seen.sections).items() if k not in _IDENTITY},
+            "monitors": seen.monitors,
+            "rate": _rate(seen.work, wall),
+            "wall_s": wall,
+            "cpu_s": self.provenance.get("cpu_s"),
+            "peak_rss_mb": None if peak is None else peak / MB,
+            "notes": [*self.notes, *self._own_notes(long)],
+        })
+
+    def row(self, **options) -> dict:
+        """The summary as one flat dict with dotted keys (`fct_us.short.p99.9`), a row of a table of runs."""
+        return flatten(self.summary(**options))
+
+    def save(self, folder) -> None:
+        """Write the result folder, whole or not at all; an older result there is swapped out in one step."""
+        with replaced(folder, ours=is_result, files=FILES) as fresh:
+            _write_table(fresh / "flows.parquet", self._flow_columns())
+            _write_table(fresh / "samples.parquet", self.observation.samples)
+            _write_json(fresh / "result.json", {**self.summary(), "observed": self._observed()})
+            _write_json(fresh / "provenance.json", self.provenance)
+
+    @classmethod
+    def load(cls, folder) -> "Result":
+        """Read a result folder back."""
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise BadResult(f"{folder} must be a result folder, not {'a file' if folder.exists() else 'missing'}")
+        provenance, result = _read_json(folder, "provenance.json"), _read_json(folder, "result.json")
+        form = provenance.get("format")
+        if form != FORMAT:
+            raise BadResult(f"{folder} must be a result of format {FORMAT}, not {form!r}")
+        columns, samples = _read_table(folder, "flows.parquet"), _read_table(folder, "samples.parquet")
+        try:
+            seen = result["observed"]
+            table = Flows(
+                **{ours: columns[theirs] for ours, theirs in _NAMES.items()}, nodes=int(provenance["nodes"])
+            )
+            observation = Observation(
+                finish=columns["finish_ps"],
+                received=columns["received"],
+                now=seen["now_ps"],
+                sections=seen["sections"],
+                monitors=result["monitors"],
+                fingerprint=result["fingerprint"],
+                samples=samples,
+                work=seen["work"],
+                notes=(),
+            )
+            return cls(
+                fabric=provenance["fabric"],
+                workload=provenance["workload"],
+                seed=provenance["seed"],
+                flows=table,
+                observation=observation,
+                offered=result["offered"],
+                notes=tuple(seen["notes"]),
+                provenance=provenance,
+                ideal=columns.get("ideal_ps"),
+                partial=result["partial"],
+            )
+        except (KeyError, TypeError) as missing:
+            raise BadResult(f"{folder} must be a whole result, not one without {missing}") from None
+
+    def _flow_columns(self):
+        f, seen = self.flows, self.observation
+        columns = {
+            "flow": f.id, "src": f.src, "dst": f.dst, "bytes": f.size, "start_ps": f.start, "finish_ps": seen.finish,
+            "class": f.klass, "received": seen.received,
+        }  # fmt: skip
+        return columns if self.ideal is None else {**columns, "ideal_ps": self.ideal}
+
+    def _observed(self):
+        seen = self.observation
+        return plain({"now_ps": seen.now, "sections": seen.sections, "work": seen.work, "notes": self.notes})
+
+    def _own_notes(self, long):
+        f, seen = self.flows, self.observation
+        if self.partial:
+            yield f"the run was interrupted at {show_time(seen.now)} of simulated time"
+        late = ~seen.finished
+        if late.any():
+            cut = int((late & (f.size >= long)).sum())
+            yield (
+                f"{int(late.sum())} of {len(f)} flows, {cut} of them long, had not finished at {show_time(seen.now)} "
+                "and are in no completion time or slowdown"
+            )
+
+
+_IDENTITY = {"fabric", "workload", "seed", "fingerprint", "partial", "monitors", "notes"}  # no fabric's to say
+
+
+def is_result(folder) -> bool:
+    """Whether `folder` holds a result of weft, complete or not readable in every part."""
+    try:
+        data = json.loads((Path(folder) / "provenance.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, dict) and "weft" in data and (Path(folder) / "result.json").is_file()
+
+
+def flatten(data: dict, prefix: str = "") -> dict:
+    """A nested dict as one level with dotted keys; lists stay as they are."""
+    flat = {}
+    for key, value in data.items():
+        if isinstance(value, dict):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _merge(base, over):
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
+
+
+def _rate(work, wall):
+    done = {name: amount for name, amount in work.items() if name != "stepped"}
+    per_second = {f"{name}_per_s": amount / wall if wall else None for name, amount in done.items()}
+    slots = work.get("node_slots")
+    fraction = work["stepped"] / slots if slots and "stepped" in work else None
+    return {"node_slots_per_s": None, **per_second, "stepped_fraction": fraction}
+
+
+def _no_flows(fabric):
+    """The flow table of a run that has none, because cells are made inside the switch."""
+    return Flows(**{name: np.empty(0, kind) for name, kind in COLUMNS.items()}, nodes=int(getattr(fabric, "nodes", 0)))
+
+
+def _offered(fabric, workload, flows):
+    """Load as asked for and as drawn. R of L = F/(R N tau) is the workload's `load_rate`, else the fabric's link."""
+    reference = getattr(workload, "load_rate", None) or getattr(fabric, "link", None)
+    endless = bool((flows.size >= ENDLESS).any())  # then the sizes say nothing about what is asked for
+    rate = None if endless else flows.offered_rate()
+    return {
+        "nominal_load": getattr(workload, "load", None),
+        "realised_load": None if rate is None or not reference else rate / reference,
+        "load_rate_gbps": reference / Gbps if reference else None,
+        "rate_gbps": None if rate is None else rate / Gbps,
+        "bytes": None if endless else flows.bytes,
+    }
+
+
+def _write_json(path, data):
+    path.write_text(json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _read_json(folder, name):
+    try:
+        data = json.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadResult(f"{folder} must be a result folder, not one without {name}") from None
+    except (OSError, ValueError):
+        raise BadResult(f"{folder / name} must be JSON, not something that cannot be read") from None
+    if not isinstance(data, dict):
+        raise BadResult(f"{folder / name} must be a JSON object, not a {type(data).__name__}")
+    return data
+
+
+def _write_table(path, columns):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {}
+    for name, column in columns.items():
+        column = np.ascontiguousarray(column)
+        array = pa.array(column.reshape(-1))
+        arrays[name] = array if column.ndim == 1 else pa.FixedSizeListArray.from_arrays(array, column.shape[1])
+    pq.write_table(pa.table(arrays), path, compression="zstd")
+
+
+def _read_table(folder, name):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(folder / name)
+    except FileNotFoundError:
+        raise BadResult(f"{folder} must be a result folder, not one without {name}") from None
+    except (OSError, pa.ArrowException):
+        raise BadResult(f"{folder / name} must be Parquet, not something that cannot be read") from None
+    columns = {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if isinstance(column, pa.FixedSizeListArray):
+            columns[name] = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
+        else:
+            columns[name] = column.to_numpy(zero_copy_only=False)
+    return columns

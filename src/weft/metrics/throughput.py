@@ -1,0 +1,83 @@
+"""Throughput: payload bits per second that reached each destination, over the whole run, a window, or its busy time.
+
+From the flow table come averages; from samples of a cumulative count come curves. Samples are `time_ps`, rising, and
+bytes delivered so far, shaped (samples,) for the fabric or (samples, nodes) for each destination.
+"""
+
+import numpy as np
+
+from weft.errors import require
+from weft.units import s
+
+
+def rate(size, duration):
+    """Bits per second of `size` bytes in `duration` ps; NaN where there was no time."""
+    size, duration = np.asarray(size, np.float64), np.asarray(duration, np.float64)
+    nothing = np.full(np.broadcast(size, duration).shape, np.nan)
+    return np.divide(size * 8 * s, duration, out=nothing, where=duration > 0)
+
+
+def destinations(dst: np.ndarray) -> np.ndarray:
+    """The nodes to which anything was sent, in order."""
+    return np.unique(dst)
+
+
+def delivered(dst: np.ndarray, received: np.ndarray, nodes: int) -> np.ndarray:
+    """Payload bytes that reached each node, int64 (nodes,)."""
+    bytes_ = np.zeros(nodes, np.int64)
+    np.add.at(bytes_, dst, received)
+    return bytes_
+
+
+def busy_time(dst, start, finish, now: int, nodes: int) -> np.ndarray:
+    """Time in ps during which each node had at least one unfinished flow coming in, int64 (nodes,)."""
+    end = np.where(finish >= 0, finish, now)
+    order = np.lexsort((start, dst))
+    dst, start, end = dst[order], start[order], np.maximum(end, start)[order]
+    busy = np.zeros(nodes, np.int64)
+    first = np.flatnonzero(np.r_[True, dst[1:] != dst[:-1]]) if len(dst) else np.empty(0, np.int64)
+    for a, b in zip(first, np.r_[first[1:], len(dst)], strict=True):
+        reach = np.maximum.accumulate(end[a:b])  # how far the flows that began before have kept the node busy
+        gap = np.maximum(start[a + 1 : b] - reach[:-1], 0).sum()
+        busy[dst[a]] = reach[-1] - start[a] - gap
+    return busy
+
+
+def busy_average(dst, start, finish, received, now: int, nodes: int) -> np.ndarray:
+    """Payload b/s of each destination while it had flows coming in, in the order of `destinations(dst)`."""
+    where = destinations(dst)
+    return rate(delivered(dst, received, nodes)[where], busy_time(dst, start, finish, now, nodes)[where])
+
+
+def over_time(time, cumulative) -> tuple[np.ndarray, np.ndarray]:
+    """(middle of each interval in ps, b/s in it) from samples of a cumulative count of bytes."""
+    time, cumulative = _samples(time, cumulative)
+    gaps = np.diff(time)
+    gaps = gaps.reshape(-1, *[1] * (cumulative.ndim - 1))
+    return time[:-1] + np.diff(time) // 2, rate(np.diff(cumulative, axis=0), gaps)
+
+
+def steady(time, cumulative, begin: int, end: int):
+    """b/s between the instants `begin` and `end`, the count taken as even between samples."""
+    time, cumulative = _samples(time, cumulative)
+    require(len(time) >= 2 and time[0] <= begin < end <= time[-1], "the window", "within the samples", (begin, end))
+    columns = cumulative.reshape(len(time), -1)
+    at = [[np.interp(t, time, columns[:, k]) for k in range(columns.shape[1])] for t in (begin, end)]
+    found = rate(np.subtract(at[1], at[0]), end - begin)
+    return found[0] if cumulative.ndim == 1 else found
+
+
+def _samples(time, cumulative):
+    time, cumulative = np.asarray(time, np.int64), np.asarray(cumulative)
+    require(len(time) == len(cumulative), "samples", "columns of one length", (len(time), len(cumulative)))
+    require((np.diff(time) > 0).all(), "sample times", "rising", time.tolist()[:8])
+    return time, cumulative
+
+
+def spread(values, unit=1) -> dict:
+    """{"mean", "min", "max"} of `values` in `unit`s; None where there are none."""
+    values = np.asarray(values, np.float64)
+    values = values[np.isfinite(values)] / unit
+    if not len(values):
+        return {"mean": None, "min": None, "max": None}
+    return {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
