@@ -1,0 +1,184 @@
+"""Flows that arrive at a load: Poisson, and Bursts.
+
+The load is L = F / (R N tau), as in Shoal, section 7.3: F the mean flow size in bits, R a node's rate, N the number
+of nodes, tau the mean time between two arrivals anywhere. F is the *nominal* mean of the size distribution; what a
+finite draw makes of it is `Flows.realised_load`, and a note beside the flows says so.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from weft import random
+from weft.errors import BadInput, require
+from weft.units import Rate, Time, param, s, show_rate
+from weft.workload.flows import LATEST, Flows
+from weft.workload.sizes import sizes
+from weft.workload.streams import Stream
+
+FLOWS = 10_000  # when neither a number of flows nor a duration is asked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson:
+    """Flows arriving at random moments between nodes chosen at random, at a load.
+
+    A draw of more flows begins with the same flows as a draw of fewer.
+    """
+
+    load: float = param(help="fraction of every node's rate that is asked for; above 1 is overload")
+    sizes: str = param("pareto", "flow sizes: a distribution, with parameters if need be, or a csv file of its CDF")
+    flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
+    duration: Time | None = param(None, "let flows arrive during this time instead of counting them")
+    load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")
+
+    until = None
+
+    def __post_init__(self):
+        check_arrivals(self)
+
+    def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
+        """The flows for a fabric of `nodes` nodes with links of `link` b/s."""
+        check_fabric(nodes, link)
+        start = arrivals(self, nodes=nodes, link=link, seed=seed)
+        size = draw_sizes(self.sizes, len(start), seed)
+        src, dst = uniform_pairs(len(start), nodes, seed)
+        flows = Flows.of(nodes=nodes, src=src, dst=dst, size=size, start=start)
+        return with_load_notes(flows, self, link)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bursts:
+    """Flows arriving in bursts, at a load: on-off sources, incast storms, or a rack that stirs at once.
+
+    A burst is `burst` flows that start within `spread` of each other. `aim` says what they have in common: a source
+    (a node that is on), a destination (an incast), or nothing but the moment. Bursts come at random (Poisson) or,
+    with `regular`, like a clock.
+    """
+
+    load: float = param(help="fraction of every node's rate that is asked for, on average")
+    burst: int = param(16, "flows in a burst")
+    aim: Literal["source", "destination", "moment"] = param("source", "what the flows of a burst have in common")
+    spread: Time = param(0, "flows of a burst start within this time, at random")
+    regular: bool = param(False, "bursts at equal distances instead of at random")
+    sizes: str = param("fixed:20KB", "flow sizes: a distribution, with parameters if need be, or a csv file of its CDF")
+    flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
+    duration: Time | None = param(None, "let bursts begin during this time instead of counting flows")
+    load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")
+
+    until = None
+
+    def __post_init__(self):
+        check_arrivals(self)
+        require(self.burst >= 1, "burst", "at least 1", self.burst)
+        require(0 <= self.spread < 2**53, "spread", "from 0 to 9007 s", self.spread)
+        require(self.aim in ("source", "destination", "moment"), "aim", "source, destination or moment", self.aim)
+
+    def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
+        """The flows for a fabric of `nodes` nodes with links of `link` b/s."""
+        check_fabric(nodes, link)
+        begin = arrivals(self, nodes=nodes, link=link, seed=seed, together=self.burst, regular=self.regular)
+        start = np.repeat(begin, self.burst)
+        if self.flows is not None:
+            start = start[: self.flows]
+        count = len(start)
+        start = start + fraction_of(self.spread, random.words(random.key(seed, Stream.OFFSETS), count))
+        src, dst = uniform_pairs(count, nodes, seed)
+        if self.aim != "moment":
+            shared = np.repeat(random.below(random.words(random.key(seed, Stream.BURST_ENDS), len(begin)), nodes),
+                               self.burst)[:count]
+            other = random.below(random.words(random.key(seed, Stream.DESTINATIONS), count), nodes - 1)
+            other = other + (other >= shared)
+            src, dst = (shared, other) if self.aim == "source" else (other, shared)
+        order = np.argsort(start, kind="stable")
+        size = draw_sizes(self.sizes, count, seed)
+        flows = Flows.of(nodes=nodes, src=src[order], dst=dst[order], size=size, start=start[order])
+        return with_load_notes(flows, self, link)
+
+
+def check_arrivals(workload) -> None:
+    """Raise `BadInput` unless `load`, `sizes`, `flows`, `duration` and `load_rate` of a workload can be meant."""
+    load = workload.load
+    good = isinstance(load, int | float) and not isinstance(load, bool) and 0 < load < float("inf")
+    require(good, "load", "a finite number above 0", load)
+    if not isinstance(workload.sizes, str):
+        object.__setattr__(workload, "sizes", str(sizes(workload.sizes)))
+    sizes(workload.sizes)
+    require(workload.flows is None or workload.flows >= 1, "flows", "at least 1", workload.flows)
+    require(workload.duration is None or 0 < workload.duration <= LATEST, "duration", "above 0 ps", workload.duration)
+    require(workload.load_rate is None or workload.load_rate > 0, "load_rate", "above 0 b/s", workload.load_rate)
+
+
+def check_fabric(nodes: int, link: int, least: int = 2) -> None:
+    """Raise `BadInput` unless traffic among `nodes` nodes on links of `link` b/s can be meant."""
+    require(nodes >= least, "nodes", f"at least {least}", nodes)
+    require(link > 0, "link", "above 0 b/s", link)
+
+
+def mean_gap(workload, *, nodes: int, link: int) -> float:
+    """tau, the mean time in ps between two arrivals that makes `workload.load`."""
+    rate = float(workload.load_rate or link)
+    return float(sizes(workload.sizes).mean) * 8.0 * float(s) / (float(workload.load) * rate * float(nodes))
+
+
+def arrivals(workload, *, nodes: int, link: int, seed: int, together: int = 1, regular: bool = False) -> np.ndarray:
+    """(k,) int64 ascending ps at which `together` flows at a time arrive.
+
+    Every gap is rounded to a whole picosecond before it is added, so the sum is exact.
+    """
+    gap = mean_gap(workload, nodes=nodes, link=link) * float(together)
+    count = workload.flows
+    if count is None and workload.duration is None:
+        count = FLOWS
+    if count is not None:
+        count = -(-count // together)
+    if not gap * (count or 1) * 64 < LATEST:
+        raise BadInput(f"load must be large enough for all flows to arrive within {LATEST // s} s, not {workload.load}")
+    key = random.key(seed, Stream.GAPS)
+
+    def first(k):
+        if regular:
+            return np.cumsum(np.full(k, max(round(gap), 1), np.int64))
+        return np.cumsum(np.rint(-random.ln(random.unit(random.words(key, k))) * gap).astype(np.int64))
+
+    if workload.duration is None:
+        return first(count)
+    guess = workload.duration / gap
+    require(guess < 1e9, "duration", "short enough for fewer than 10^9 flows to arrive", workload.duration)
+    k = int(guess + 6 * guess**0.5) + 16  # six deviations more than expected; doubled if that was not enough
+    while (start := first(k))[-1] < workload.duration:
+        k *= 2
+    start = start[: np.searchsorted(start, workload.duration)]
+    return start if count is None else start[:count]
+
+
+def draw_sizes(law, count: int, seed: int) -> np.ndarray:
+    """(count,) int64 bytes from the distribution called `law`."""
+    return sizes(law).draw(random.words(random.key(seed, Stream.SIZES), count))
+
+
+def uniform_pairs(count: int, nodes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sources and destinations, every pair of two different nodes equally likely."""
+    src = random.below(random.words(random.key(seed, Stream.SOURCES), count), nodes)
+    dst = random.below(random.words(random.key(seed, Stream.DESTINATIONS), count), nodes - 1)
+    return src, dst + (dst >= src)
+
+
+def fraction_of(whole: int, words: np.ndarray) -> np.ndarray:
+    """int64 numbers in [0, whole], each a random fraction of it; all 0 if it is 0."""
+    return ((words >> np.uint64(11)).astype(np.float64) * 2.0**-53 * float(whole)).astype(np.int64)
+
+
+def with_load_notes(flows: Flows, workload, link: int) -> Flows:
+    """`flows` with the sentences that belong beside a load."""
+    from dataclasses import replace
+
+    law, rate = sizes(workload.sizes), workload.load_rate or link
+    notes = list(law.notes)
+    realised = flows.realised_load(rate)
+    if realised is not None:
+        notes.append(f"load {workload.load:g} of {show_rate(rate)} was asked for; these flows offer {realised:.4g}")
+    if workload.load * rate > link:
+        notes.append(f"offered load exceeds the link of {show_rate(link)}: overload")
+    return replace(flows, notes=(*flows.notes, *notes))
