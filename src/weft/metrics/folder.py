@@ -22,8 +22,9 @@ def replaced(folder, *, ours, files):
     the new folder takes over all but `files`, the names that the writer writes: what a user put there stays.
     """
     place = Path(os.path.realpath(folder))
-    if place.exists() and not place.is_dir():
-        raise BadInput(f"{folder} must be a folder, not a file")
+    for step in (place, *place.parents):
+        if step.exists() and not step.is_dir():
+            raise BadInput(f"{folder if step == place else step} must be a folder, not a file")
     if place.is_dir() and any(_list(folder, place)) and not ours(place):
         raise BadInput(f"{folder} must be empty or hold a result of weft, not {sorted(_list(folder, place))[0]!r}")
     fresh = place.with_name(f".{place.name}.weft-{os.getpid()}-{token_hex(4)}")

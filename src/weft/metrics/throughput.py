@@ -35,11 +35,11 @@ def busy_time(dst, start, finish, now: int, nodes: int) -> np.ndarray:
     order = np.lexsort((start, dst))
     dst, start, end = dst[order], start[order], np.maximum(end, start)[order]
     busy = np.zeros(nodes, np.int64)
-    first = np.flatnonzero(np.r_[True, dst[1:] != dst[:-1]]) if len(dst) else np.empty(0, np.int64)
-    for a, b in zip(first, np.r_[first[1:], len(dst)], strict=True):
+    for d in destinations(dst):
+        a, b = np.searchsorted(dst, [d, d + 1])
         reach = np.maximum.accumulate(end[a:b])  # how far the flows that began before have kept the node busy
         gap = np.maximum(start[a + 1 : b] - reach[:-1], 0).sum()
-        busy[dst[a]] = reach[-1] - start[a] - gap
+        busy[d] = reach[-1] - start[a] - gap
     return busy
 
 
