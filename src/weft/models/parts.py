@@ -1,0 +1,213 @@
+"""Parts as data: a design lists them in a bill, a catalogue knows what they cost.
+
+Nothing prices itself. `Bill` says how many of what; `Catalogue` says the price, the watts and the rack
+units of each, with the date and the source of every number; the two meet in `Catalogue.price(bill)`.
+A count may be a whole array (a sweep over port counts): then so is every sum.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from weft.errors import BadPart
+
+_POWER = {"mW": 1e-3, "W": 1, "kW": 1e3}
+_SPACE = {"RU": 1}
+_FIELDS = ("price", "power", "space", "date", "source", "fitted", "facts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Something one can buy. What nobody printed is None, never a guess."""
+
+    name: str
+    price: float | None = None  # in the currency of its catalogue
+    watts: float | None = None
+    rack_units: float | None = None
+    date: str = ""
+    source: str = ""
+    fitted: str = ""  # what the number was chosen to match, where no source prints it
+    facts: Mapping = field(default_factory=dict)  # anything else: ports, rates, grams per metre
+
+    def __post_init__(self):
+        for what, value, unit in (("price", self.price, ""), ("power", self.watts, " W"),
+                                  ("space", self.rack_units, " RU")):
+            if value is not None and not np.all(np.asarray(value) >= 0):
+                raise BadPart(f"{what} of part {self.name!r} must be at least 0{unit}, not {np.min(value):g}{unit}")
+
+
+class Bill(Mapping):
+    """A bill of materials: how many of each part. Bills add up, and a whole number of bills is a bill."""
+
+    def __init__(self, counts: Mapping | None = None, **more):
+        self._counts = {part: n for part, n in {**(counts or {}), **more}.items() if np.any(n)}
+        for part, n in self._counts.items():
+            if np.any(np.asarray(n) < 0):
+                raise BadPart(f"count of part {part!r} must be at least 0, not {np.min(n):g}")
+
+    def __getitem__(self, part):
+        return self._counts.get(part, 0)
+
+    def __contains__(self, part):
+        return part in self._counts
+
+    def __iter__(self):
+        return iter(self._counts)
+
+    def __len__(self):
+        return len(self._counts)
+
+    def __add__(self, other: "Bill") -> "Bill":
+        return Bill({part: self[part] + other[part] for part in {**self._counts, **other._counts}})
+
+    def __mul__(self, times) -> "Bill":
+        return Bill({part: n * times for part, n in self._counts.items()})
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other):
+        return isinstance(other, Bill) and self._counts.keys() == other._counts.keys() and all(
+            np.array_equal(n, other[part]) for part, n in self._counts.items())
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"Bill({self._counts!r})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue:
+    """Parts by name, with the date and the source of their numbers."""
+
+    title: str
+    parts: Mapping[str, Part]
+    currency: str = "USD"
+    date: str = ""
+    source: str = ""
+
+    @classmethod
+    def load(cls, path) -> "Catalogue":
+        """Read a catalogue from a TOML file; a quantity carries its unit, as in `price = "410 USD"`."""
+        path = Path(path)
+        try:
+            return cls._read(path.read_text(encoding="utf-8"), path.name)
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadPart(f"catalogue must be a readable TOML file, not {str(path)!r} ({_reason(error)})") from None
+
+    @classmethod
+    def named(cls, name: str) -> "Catalogue":
+        """One of the catalogues that come with weft, such as 'merchant-2009'."""
+        if name not in NAMES:
+            raise BadPart(f"catalogue must be one of {', '.join(NAMES)}, not {name!r}")
+        return cls._read((_SHELF / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+
+    @classmethod
+    def _read(cls, text, where):
+        try:
+            page = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise BadPart(f"catalogue {where} must be TOML, not what it holds ({error})") from None
+        currency = page.get("currency", "USD")
+        shelf = page.get("parts", {})
+        if not isinstance(shelf, dict) or not all(isinstance(entry, dict) for entry in shelf.values()):
+            raise BadPart(f"catalogue {where} must hold tables named [parts.NAME], not {shelf!r}")
+        date = str(page.get("date", ""))
+        return cls(title=page.get("title", where), currency=currency, date=date, source=page.get("source", ""),
+                   parts={name: _part(name, entry, currency, date, where) for name, entry in shelf.items()})
+
+    def __getitem__(self, name: str) -> Part:
+        if name not in self.parts:
+            near = difflib.get_close_matches(name, self.parts, n=1, cutoff=0.5)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise BadPart(f"part must be one of {', '.join(self.parts) or 'none'} of {self.title}, not {name!r}{hint}")
+        return self.parts[name]
+
+    def __or__(self, other: "Catalogue") -> "Catalogue":
+        """This catalogue with the entries of `other` on top, field by field.
+
+        Where `other` counts in another currency, prices that only this one knows are no longer known.
+        """
+        ours = self.parts
+        if other.currency != self.currency:
+            ours = {name: replace(part, price=None) for name, part in ours.items()}
+        merged = dict(ours)
+        for name, part in other.parts.items():
+            old = ours.get(name, Part(name=name))
+            known = {key: getattr(part, key) for key in ("price", "watts", "rack_units", "date", "source")
+                     if getattr(part, key) not in (None, "")}
+            fitted = part.fitted if {"price", "watts"} & known.keys() else old.fitted
+            merged[name] = replace(old, **known, fitted=fitted, facts={**old.facts, **part.facts})
+        return replace(self, parts=merged, currency=other.currency, title=f"{self.title} with {other.title}")
+
+    def change(self, name: str, **values) -> "Catalogue":
+        """The same catalogue with other values for one known part, as in `change("SFP+", price=100)`."""
+        part = replace(self[name], **values, fitted="", source="given by the caller")
+        return replace(self, parts={**self.parts, name: part})
+
+    def price(self, bill: Bill):
+        """What `bill` costs in `currency`, or None if some part of it has no price."""
+        return self._sum(bill, "price")
+
+    def watts(self, bill: Bill):
+        """What `bill` draws in watts, or None if some part of it is not known to."""
+        return self._sum(bill, "watts")
+
+    def rack_units(self, bill: Bill):
+        """The rack units `bill` fills, or None if some part of it has no known size."""
+        return self._sum(bill, "rack_units")
+
+    def unknown(self, bill: Bill, what: str) -> list[str]:
+        """The parts of `bill` whose `what` (price, watts or rack_units) nobody has printed."""
+        return [name for name in bill if getattr(self[name], what) is None]
+
+    def fitted(self, bill: Bill) -> list[str]:
+        """One sentence for each part of `bill` whose numbers were fitted and not printed."""
+        return [f"{name}: {self[name].fitted}" for name in bill if self[name].fitted]
+
+    def _sum(self, bill, what):
+        if self.unknown(bill, what):
+            return None
+        return sum(n * getattr(self[name], what) for name, n in bill.items())
+
+
+def _part(name, entry, currency, date, where):
+    for key in entry:
+        if key not in _FIELDS:
+            raise BadPart(f"part {name!r} in {where} must have only {', '.join(_FIELDS)}, not {key!r}")
+    return Part(
+        name=name,
+        price=_quantity(entry, "price", {currency: 1}, name, where),
+        watts=_quantity(entry, "power", _POWER, name, where),
+        rack_units=_quantity(entry, "space", _SPACE, name, where),
+        date=str(entry.get("date", date)),
+        source=entry.get("source", ""),
+        fitted=entry.get("fitted", ""),
+        facts=entry.get("facts", {}),
+    )
+
+
+def _quantity(entry, key, units, name, where):
+    if key not in entry:
+        return None
+    given = entry[key]
+    match = re.fullmatch(r"\s*([-+]?[0-9][0-9_]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*(\D*)", str(given))
+    unit = match[2].strip() if match and isinstance(given, str) else ""
+    if unit not in units:
+        example = next(iter(units)) if len(units) == 1 else "W"
+        raise BadPart(f"{key} of part {name!r} in {where} must carry its unit as in '1 {example}', not {given!r}")
+    value = float(match[1]) * units[unit]
+    return int(value) if value == int(value) else value
+
+
+def _reason(error):
+    return getattr(error, "strerror", None) or str(error)
+
+
+_SHELF = resources.files("weft.models") / "catalogues"
+NAMES = tuple(sorted(entry.name.removesuffix(".toml") for entry in _SHELF.iterdir() if entry.name.endswith(".toml")))

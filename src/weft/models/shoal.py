@@ -1,0 +1,320 @@
+"""What a Shoal rack would cost: switches, watts, relative price, buffers and memory (NSDI '19, §2, §3, §5, App. B).
+
+Every number may be an array (a sweep over nodes, ports or prices); then so is every answer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.errors import BadInput, require
+from weft.models import tables
+from weft.models.parts import Bill, Catalogue
+from weft.units import Gbps, Rate, Size, Time, ns, param, ps
+
+CATALOGUE = "shoal-2019"
+NS_PER_METRE = 5  # §3.4: light in fibre
+RACK_WATTS = 15_000  # §2: a rack's hard limit
+RACK_UNITS = 48  # not printed: the 54 % of §2 for 26 RU needs a rack of 48 units
+NIC_TODAY_WATTS = 12.4  # §5: a 100 Gb/s NIC
+SOC_GAIN = 10  # §5: integration of the NIC with the CPU
+NIC_OVERHEAD = 0.11  # App. B: Shoal's functions in an ASIC NIC
+AREA = {"memory": 0.50, "logic": 0.20, "serdes": 0.30}  # §5: shares of a packet switch's package
+
+
+def folded_clos(nodes, ports):
+    """Leaves and spines of a non-blocking two-stage folded Clos of `ports`-port switches, as two counts.
+
+    A leaf gives half its ports to nodes. Its other half goes one link each to ports/2 planes; a plane needs
+    one port per leaf, and a spine switch holds as many whole planes as fit. At ports^2/2 nodes this is the
+    textbook tree of 3/2 ports switches; 512 nodes on 64 ports make 16 leaves and 8 spines of 4 planes.
+    """
+    nodes, ports = np.asarray(nodes), np.asarray(ports)
+    require(np.all(ports >= 2) and np.all(ports % 2 == 0), "ports", "even and at least 2", _bad(ports, ports % 2 == 1))
+    require(np.all(nodes >= 2), "nodes", "at least 2", int(nodes.min()))
+    most = ports * ports // 2
+    if np.any(nodes > most):
+        need = int(np.ceil(np.sqrt(2 * int(nodes.max()))))
+        raise BadInput(f"nodes must be at most {int(most.max())} with {int(ports.max())}-port switches in two stages, "
+                       f"not {int(nodes.max())} (switches of {need + need % 2} ports would do)")
+    half = ports // 2
+    leaves = -(-nodes // half)
+    planes_per_spine = ports // leaves
+    return _whole(leaves), _whole(-(-half // planes_per_spine))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rack:
+    """A Shoal rack and the packet-switched rack it stands beside."""
+
+    nodes: int = param(512, "nodes in the rack")
+    ports: int = param(64, "ports of a switch, circuit or packet")
+    port: Rate = param(50 * Gbps, "rate of a switch port")
+    planes: int = param(2, "parallel fabrics; Shoal has twice the bandwidth of the packet network")
+    cell: Size = param(64, "bytes of a cell, header included")
+    nic: int = param(2, "price of a Shoal NIC in packet NICs, 2 or 3 in the paper")
+
+    def __post_init__(self):
+        folded_clos(self.nodes, self.ports)
+        require(np.all(np.asarray(self.planes) >= 1), "planes", "at least 1", self.planes)
+        require(np.all(np.asarray(self.cell) >= 1), "cell", "at least 1 byte", self.cell)
+        require(np.all(np.asarray(self.nic) > 0), "nic", "more than 0", self.nic)
+
+    @property
+    def link(self) -> int:
+        """Rate of a node's link."""
+        return self.port * self.planes
+
+    @property
+    def leaves(self):
+        """Leaf switches of one plane."""
+        return folded_clos(self.nodes, self.ports)[0]
+
+    @property
+    def spines(self):
+        """Spine switches of one plane."""
+        return folded_clos(self.nodes, self.ports)[1]
+
+    @property
+    def circuit_switches(self):
+        return (self.leaves + self.spines) * self.planes
+
+    @property
+    def packet_switches(self):
+        """Switches of the packet network, one plane at half the bandwidth."""
+        return self.leaves + self.spines
+
+    def parts(self) -> Bill:
+        """What the Shoal rack is made of."""
+        return Bill({"circuit switch": self.circuit_switches, "Shoal NIC": self.nodes})
+
+    def packet_parts(self) -> Bill:
+        """What the packet-switched rack is made of."""
+        return Bill({"packet switch": self.packet_switches, "packet NIC": self.nodes})
+
+    def catalogue(self, catalogue: Catalogue | None = None) -> Catalogue:
+        """`catalogue` with the Shoal NIC priced at `nic` packet NICs, if it has no price of its own."""
+        catalogue = catalogue or Catalogue.named(CATALOGUE)
+        if catalogue["Shoal NIC"].price is None and catalogue["packet NIC"].price is not None:
+            return catalogue.change("Shoal NIC", price=self.nic * catalogue["packet NIC"].price)
+        return catalogue
+
+    def watts(self, catalogue: Catalogue | None = None) -> dict:
+        """Power of both networks in watts (§5)."""
+        catalogue = self.catalogue(catalogue)
+        return {"shoal": catalogue.watts(self.parts()), "packet": catalogue.watts(self.packet_parts())}
+
+    def cost_ratio(self, circuit_price=None, catalogue: Catalogue | None = None):
+        """Price of the Shoal network over that of the packet network (Fig. 11), or None if a price is missing.
+
+        `circuit_price` is that of a circuit switch in packet switches; None takes the catalogue's own.
+        """
+        catalogue = self.catalogue(catalogue)
+        if circuit_price is not None:
+            unit = catalogue["packet switch"].price
+            catalogue = catalogue.change("circuit switch", price=circuit_price * unit)
+        shoal, packet = catalogue.price(self.parts()), catalogue.price(self.packet_parts())
+        return None if shoal is None or packet is None else shoal / packet
+
+    def circuit_price(self, saving=0.0, catalogue: Catalogue | None = None):
+        """What a circuit switch may cost, in packet switches, for the network to be cheaper by `saving`."""
+        catalogue = self.catalogue(catalogue)
+        unit = catalogue["packet switch"].price
+        rest = catalogue.price(Bill({"Shoal NIC": self.nodes}))
+        return ((1 - saving) * catalogue.price(self.packet_parts()) - rest) / (self.circuit_switches * unit)
+
+    @property
+    def buffer_total(self):
+        """Worst-case bytes of cells at one node: every queue at its bound of N cells (§3.3.4)."""
+        return (self.nodes - 1) * self.nodes * self.cell
+
+    @property
+    def buffer_on_chip(self):
+        """Bytes of cells that must be on chip: the head of each queue (§3.3.4)."""
+        return (self.nodes - 1) * self.cell
+
+    @property
+    def state_bits(self) -> dict:
+        """On-chip memory of a NIC by structure, in bits (§3.5, §4.2); the feedback matrix is Θ(N² log N)."""
+        width = np.ceil(np.log2(self.nodes)).astype(int)
+        others = self.nodes - 1
+        return {"cells": _whole(8 * self.buffer_on_chip), "last_sent": _whole(others * width),
+                "last_received": _whole(others * width), "feedback": _whole(others * others * width)}
+
+
+def nic_watts(overhead=NIC_OVERHEAD, bandwidth=1.0):
+    """Watts of a NIC integrated with the CPU: `bandwidth` of today's 100 Gb/s, `overhead` for extra functions (§5)."""
+    return NIC_TODAY_WATTS / SOC_GAIN * bandwidth * (1 + overhead)
+
+
+def circuit_area(serdes_shrink=0.5):
+    """Package area of a circuit switch over a packet switch: only SerDes remain, and they shrink (§5)."""
+    return AREA["serdes"] * serdes_shrink
+
+
+def chassis(nodes, rate: Rate = 100 * Gbps, catalogue: Catalogue | None = None) -> dict:
+    """The strawman of §2: chassis switches for `nodes` at 10 or 100 Gb/s, against the limits of a rack."""
+    part = (catalogue or Catalogue.named(CATALOGUE))["chassis switch"]
+    require(rate in (10 * Gbps, 100 * Gbps), "rate", "10 Gbps or 100 Gbps, as the chassis has ports", rate)
+    count = -(-np.asarray(nodes) // part.facts["ports_100g" if rate == 100 * Gbps else "ports_10g"])
+    return {"chassis": _whole(count), "watts": count * part.watts, "rack_units": count * part.rack_units,
+            "power_share": count * part.watts / RACK_WATTS, "space_share": count * part.rack_units / RACK_UNITS}
+
+
+# ---------------------------------------------------------------- time
+
+def epoch(nodes, slot: Time, channels=1):
+    """Time in which every node meets every other, in ps; each of `channels` serves its share of them (§3.4)."""
+    return (nodes - 1) * slot / channels
+
+
+def usable_rate(link: Rate, slot: Time, guard: Time):
+    """What a link carries when `guard` of every `slot` is dark."""
+    return link * (slot - guard) / slot
+
+
+def aware_shifts(nodes: int) -> list[int | None]:
+    """Appendix A's order of the shifts of an epoch, None an empty slot, so that feedback finds the newest cell."""
+    half = nodes // 2
+    if nodes % 2:
+        return [*range(1, half + 1), *range(nodes - 1, half, -1)]
+    return [*range(1, half + 1), *range(nodes - 1, half, -1), None]
+
+
+def feedback_gap(shifts: list[int | None]) -> int:
+    """Fewest slots between i -> j and the next j -> i in a schedule of shifts, taking the epoch as a circle.
+
+    A shift that is its own inverse answers one epoch later.
+    """
+    nodes = max(shift for shift in shifts if shift) + 1
+    at = {shift: slot for slot, shift in enumerate(shifts) if shift}
+    return min((at[nodes - shift] - at[shift] - 1) % len(shifts) + 1 for shift in at)
+
+
+def epochs_to_uniform(nodes: int) -> int:
+    """Age in epochs from which a flow may use every queue: 2^age reaches the bound N on a queue (§3.3.3)."""
+    age = 0
+    while 2**age < nodes:
+        age += 1
+    return age
+
+
+# ---------------------------------------------------------------- failures (§3.5, Table 1)
+
+def failed_slots(ports: int, component: str, *, survivors: bool = False, duplex: bool = True) -> float:
+    """Share of slots lost when one `component` of a full two-stage rack fails, counted pair by pair.
+
+    A cell from i goes up to spine (i mod k/2) and down to the leaf of j; a broken i -> j also silences j -> i,
+    because the silence of i is what tells j (§3.5). `survivors` counts only slots of nodes that still work;
+    a link fails in both directions unless `duplex` is False.
+    """
+    half = ports // 2
+    nodes = ports * half
+    i, j = np.meshgrid(np.arange(nodes), np.arange(nodes), indexing="ij")
+    counted = i != j
+    match component:
+        case "node-leaf link":
+            gone, broken = np.arange(nodes) == 0, i == 0
+        case "leaf switch":
+            gone, broken = np.arange(nodes) // half == 0, i // half == 0
+        case "leaf-spine link":  # between leaf 0 and spine 0: cells from its node 0 up, cells of that spine down
+            gone, broken = np.zeros(nodes, bool), (i // half == 0) & (i % half == 0)
+            if duplex:
+                broken = broken | ((i % half == 0) & (j // half == 0))
+        case "spine switch":
+            gone, broken = np.zeros(nodes, bool), i % half == 0
+        case _:
+            raise BadInput(f"component must be one of {', '.join(FAILURES)}, not {component!r}")
+    if survivors:
+        counted &= ~gone[:, None]
+    return float(np.mean((broken | broken.T)[counted]))
+
+
+FAILURES = {"node-leaf link": lambda n: 1 / n, "leaf switch": lambda n: (2 * n) ** -0.5,
+            "leaf-spine link": lambda n: 2 / n, "spine switch": lambda n: 2 * 2**0.5 / n**0.5}
+
+
+# ---------------------------------------------------------------- the cell header (Fig. 5)
+
+def header_bits(nodes: int = 1024, header: Size = 8) -> dict:
+    """Widths of the cell header's fields for racks of up to `nodes`; the sequence number takes what is left."""
+    name = (nodes - 1).bit_length()
+    feedback = (2 * nodes - 2).bit_length()  # at most len(Q) + len(R) - 1 = N + (N - 1) - 1
+    fixed = {"destination id": name, "source id": name, "rate limit feedback": feedback, "start-of-packet": 1,
+             "end-of-packet": 1, "last-cell-dropped": 1, "CRC checksum": 8}
+    return {**fixed, "sequence number": 8 * header - sum(fixed.values())}
+
+
+# ---------------------------------------------------------------- printed beside computed
+
+def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
+    """A printed table of the paper with our numbers beside it: 1, fig3, fig5 or claims."""
+    key = tables.find("shoal", key)
+    return tables.beside("shoal", key, _TABLES[key](catalogue))
+
+
+def _table_1(catalogue):
+    ports, nodes = 32, 512
+    chosen = {"node-leaf link": {"survivors": True}, "leaf switch": {"survivors": True},
+              "leaf-spine link": {"duplex": False}, "spine switch": {}}
+    return {f"1 {component}{reading}": failed_slots(ports, component, **options) / FAILURES[component](nodes)
+            for reading, choice in (("", chosen), (", one rule for all", {each: {} for each in chosen}))
+            for component, options in choice.items()}
+
+
+def _fig_3(catalogue):
+    return {f"slot {t}": " ".join(str((i + t) % 8) for i in range(8)) for t in range(1, 8)}
+
+
+def _fig_5(catalogue):
+    return header_bits()
+
+
+def _claims(catalogue):
+    rack, thrice = Rack(), Rack(nic=3)
+    watts = rack.watts(catalogue)
+    shifts = aware_shifts(512)
+    prototype_slot = 12 * 6400 * ps
+    return {
+        "power, packet network": watts["packet"] / 1e3,
+        "power, Shoal": watts["shoal"] / 1e3,
+        "power saved": 100 * (1 - watts["shoal"] / watts["packet"]),
+        "NIC power, Shoal": nic_watts(),
+        "NIC power, packet network": nic_watts(overhead=0, bandwidth=0.5),
+        "packet switches": rack.packet_switches,
+        "circuit switches": rack.circuit_switches,
+        "parity, NIC x3": 100 * thrice.circuit_price(0, catalogue),
+        "parity, NIC x2": 100 * rack.circuit_price(0, catalogue),
+        "40 % cheaper, NIC x3": 100 * thrice.circuit_price(0.4, catalogue),
+        "40 % cheaper, NIC x2": 100 * rack.circuit_price(0.4, catalogue),
+        "circuit switch by package area": 100 * circuit_area(),
+        "chassis, share of rack power": 100 * chassis(192, catalogue=catalogue)["power_share"],
+        "chassis, share of rack space": 100 * chassis(192, catalogue=catalogue)["space_share"],
+        "buffer per node": rack.buffer_total / 1e6,
+        "buffer on chip": rack.buffer_on_chip / 1e3,
+        "most nodes on 64-port switches": 64 * 64 // 2,
+        "propagation change for +/- 2 cm": 0.04 * NS_PER_METRE,
+        "propagation over 2 m": 2 * NS_PER_METRE,
+        "propagation over 3 m": 3 * NS_PER_METRE,
+        "on-chip memory, 1,000 nodes": Rack(nodes=1000).state_bits["feedback"] / 8 / 1e6,
+        "reconfiguration at 50 Gb/s": 1e3 / 390.625,
+        "prototype slot": prototype_slot / ns,
+        "prototype slot, usable": (12 - 1 - 3) * 6400 * ps / ns,
+        "prototype epoch": epoch(8, prototype_slot) / (1000 * ns),
+        "most a node carries": usable_rate(100 * Gbps, 23_250 * ps, 2_750 * ps) / Gbps,
+        "empty slots, even N": 512 * shifts.count(None) / len(shifts),
+        "feedback gap, odd N": feedback_gap(aware_shifts(511)) / (510 / 2),
+        "epochs until a flow spreads evenly": epochs_to_uniform(512) / np.log2(512),
+    }
+
+
+_TABLES = {"1": _table_1, "fig3": _fig_3, "fig5": _fig_5, "claims": _claims}
+
+
+def _whole(count):
+    """A count as an int where it is one number, as an array where it is many."""
+    return int(count) if np.ndim(count) == 0 else count
+
+
+def _bad(values, wrong):
+    return int(np.atleast_1d(values)[np.atleast_1d(wrong)][0]) if np.any(wrong) else int(np.min(values))
