@@ -1,0 +1,1 @@
+"""WHAT IT MEANS: tables for the terminal, plots for the paper."""

@@ -1,0 +1,373 @@
+"""Pictures of results, each with its numbers beside it as csv.
+
+Colours are Okabe and Ito's, which the colour-blind can tell apart, and no line relies on colour alone. matplotlib's
+settings are changed only while a picture is drawn, one at a time, and `pyplot` is never imported.
+"""
+
+import csv
+import io
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from threading import RLock
+
+import numpy as np
+
+from weft.errors import BadInput, WeftError, require
+from weft.metrics import occupancy, throughput
+from weft.report import keys
+from weft.units import Gbps, us
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito, 2008
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 3)), (0, (3, 1.5)), (0, (1, 3)))
+FORMATS = ("svg", "pdf", "png")
+
+STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture on every machine
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.titlepad": 8,
+    "axes.labelsize": 9,
+    "axes.labelcolor": "#333333",
+    "axes.edgecolor": "#888888",
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "xtick.color": "#888888",
+    "ytick.color": "#888888",
+    "xtick.labelcolor": "#333333",
+    "ytick.labelcolor": "#333333",
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "legend.title_fontsize": 8,
+    "legend.handlelength": 2.6,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "weft",  # the same data gives the same file
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+
+
+_ONE_AT_A_TIME = RLock()
+
+
+@contextmanager
+def house_style():
+    """Draw in the house style; matplotlib's own settings come back afterwards."""
+    from matplotlib import rc_context
+
+    with _ONE_AT_A_TIME, rc_context(STYLE):
+        yield
+
+
+def _styled(draw):
+    @wraps(draw)
+    def styled(*arguments, **options):
+        with house_style():
+            return draw(*arguments, **options)
+
+    return styled
+
+
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """A picture and the numbers in it."""
+
+    figure: object  # matplotlib.figure.Figure
+    data: list[dict]  # a row per point drawn, all with the same keys
+
+    def save(self, path) -> Path:
+        """Write the picture (svg, pdf or png, by the name) and, beside it, its numbers as csv; return the path."""
+        path = Path(path)
+        form = path.suffix.lstrip(".").lower()
+        if form not in FORMATS:
+            raise BadInput(f"a picture's name must end in .svg, .pdf or .png, not {path.name!r}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _put(path, self._bytes(form))
+            _put(path.with_suffix(".csv"), self.csv().encode())
+        except OSError as error:
+            raise WeftError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        return path
+
+    def csv(self) -> str:
+        """The numbers, a line per point."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(self.data[0]) if self.data else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.data)
+        return text.getvalue()
+
+    def _bytes(self, form):
+        out = io.BytesIO()
+        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[form]
+        with house_style():
+            self.figure.savefig(out, format=form, bbox_inches="tight", pad_inches=0.08, metadata=undated)
+        return out.getvalue()
+
+    def _repr_png_(self):  # a notebook shows the plot itself
+        return self._bytes("png")
+
+
+@_styled
+def plot(rows, *, x, y, by=None, title=None, xscale="linear", yscale=None, band=True) -> Plot:
+    """`y` against `x` over a table of runs, a line for each value of `by`.
+
+    rows are flat dicts (`Result.row()`); x, y and by are their keys, in short or in full. Runs that share x and `by`,
+    such as seeds, become one point at their mean; `band` shades from their least to their greatest. Runs in which y
+    does not exist are left out. yscale is "linear" or "log"; by default log if the values span more than a factor 50.
+    """
+    require(len(rows) > 0, "a table of runs", "at least one run", "empty")
+    fig, axes = _figure()
+    data = _lines(axes[0], rows, x, y, by, band=band, xscale=xscale, yscale=yscale, title=title)
+    return Plot(fig, data)
+
+
+@_styled
+def fct_and_goodput(rows, *, x="load", by="fabric", tail="p99", title=None) -> Plot:
+    """Two panels against load: completion time of short flows, at `tail`, and mean goodput of long ones."""
+    require(len(rows) > 0, "a table of runs", "at least one run", "empty")
+    fig, axes = _figure(panels=2)
+    data = _lines(axes[0], rows, x, f"fct_us.short.{tail}", by, title="Short flows")
+    axes[0].set_ylabel(f"completion time, {tail} (µs)")
+    data += _lines(axes[1], rows, x, "goodput_gbps.long.mean", by, title="Long flows", legend=False)
+    axes[1].set_ylabel("goodput, mean (Gb/s)")
+    if title:
+        fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    return Plot(fig, data)
+
+
+@_styled
+def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=None, points=400) -> Plot:
+    """Distribution of completion times; `results` is a Result, or a dict of them by name.
+
+    `tail` draws the share of flows that take longer, on a logarithmic axis, so that the last per mille is seen too.
+    """
+    fig, axes = _figure()
+    ax, data = axes[0], []
+    for k, (name, result) in enumerate(_named(results)):
+        values, share = result.fct(smaller_than=smaller_than, larger_than=larger_than).cdf(points)
+        if not len(values):
+            continue
+        t, height = (values[:-1] / us, 1 - share[:-1]) if tail else (values / us, share)  # none is slower than the last
+        ax.step(t, height, where="post", color=PALETTE[k % 7], linestyle=DASHES[k % 7], label=name)
+        data += [{"series": name, "fct_us": a, "share": b} for a, b in zip(t.tolist(), height.tolist(), strict=True)]
+    _log(ax, "x")
+    ax.set_xlabel("flow completion time (µs)")
+    if tail:
+        _log(ax, "y")
+        ax.set_ylabel("share of flows that take longer")
+    else:
+        ax.set_ylim(0, 1.02)
+        ax.set_ylabel("share of flows")
+    _finish(ax, title or "Flow completion time", legend=len(data) and len(_named(results)) > 1)
+    return Plot(fig, data)
+
+
+@_styled
+def throughput_over_time(results, *, column="received_bytes", title=None) -> Plot:
+    """Payload that reached its destination, per node and over time, from samples of a count; a line per result.
+
+    Where samples are kept for each destination the line is their mean and the band runs from the least to the greatest.
+    """
+    fig, axes = _figure()
+    ax, data = axes[0], []
+    for k, (name, result) in enumerate(_named(results)):
+        samples = result.observation.samples
+        for needed in ("time_ps", column):
+            if needed not in samples:
+                raise BadInput(f"samples must hold {needed}, not only {', '.join(samples) or 'nothing'}")
+        t, rates = throughput.over_time(samples["time_ps"], samples[column])
+        rates = rates / Gbps
+        each = rates if rates.ndim == 2 else rates[:, None] / max(result.flows.nodes, 1)
+        mean, low, high = each.mean(axis=1), each.min(axis=1), each.max(axis=1)
+        colour = PALETTE[k % 7]
+        if each.shape[1] > 1:
+            ax.fill_between(t / us, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(t / us, mean, color=colour, linestyle=DASHES[k % 7], label=name)
+        rows = zip((t / us).tolist(), mean.tolist(), low.tolist(), high.tolist(), strict=True)
+        data += [{"series": name, "time_us": a, "mean_gbps": b, "min_gbps": c, "max_gbps": d} for a, b, c, d in rows]
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("simulated time (µs)")
+    ax.set_ylabel("throughput per destination (Gb/s)")
+    _finish(ax, title or "Throughput over time", legend=len(_named(results)) > 1)
+    return Plot(fig, data)
+
+
+@_styled
+def queue_histogram(counts, *, title=None, xlabel="queue length (cells)") -> Plot:
+    """Share of observations at each queue length; `counts` is an array (see `occupancy`), or a dict of them by name."""
+    fig, axes = _figure()
+    ax, data = axes[0], []
+    named = list(counts.items()) if isinstance(counts, dict) else [("", counts)]
+    for k, (name, count) in enumerate(named):
+        count = np.asarray(count, np.int64)
+        require(count.sum() > 0, "a histogram", "of at least one observation", "empty")
+        count = count[: np.flatnonzero(count)[-1] + 1]
+        share = count / count.sum()
+        at, edges, colour = np.arange(len(count)), np.arange(len(count) + 1) - 0.5, PALETTE[k % 7]
+        ax.stairs(share, edges, baseline=None, color=colour, linestyle=DASHES[k % 7], linewidth=1.6, label=name)
+        if len(named) == 1:
+            ax.stairs(share, edges, color=colour, fill=True, alpha=0.2)
+            _mark_percentiles(ax, count)
+        rows = zip(at.tolist(), count.tolist(), share.tolist(), strict=True)
+        data += [{"series": name, "cells": a, "observations": b, "share": c} for a, b, c in rows]
+    _log(ax, "y")
+    ax.set_xlim(left=-0.5)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("share of observations")
+    _finish(ax, title or "Queue lengths", legend=len(named) > 1)
+    return Plot(fig, data)
+
+
+@_styled
+def link_use(cells, *, title=None) -> Plot:
+    """What the cells on the links were good for, a bar per run; `cells` is a dict of cell counts by name of the run."""
+    require(len(cells) > 0, "link use", "of at least one run", "empty")
+    fig, axes = _figure(height=1.1 + 0.42 * len(cells))
+    ax, data = axes[0], []
+    uses = {name: occupancy.link_use(count) for name, count in cells.items()}
+    colours = {"useful": PALETTE[0], "forwarded": PALETTE[5], "dummy": "#DDDDDD"}
+    inks = {"useful": "white", "forwarded": "#222222", "dummy": "#555555"}
+    for row, (name, use) in enumerate(uses.items()):
+        left = 0.0
+        for part, share in use.items():
+            share = share or 0.0
+            ax.barh(row, share, left=left, height=0.66, color=colours[part], label=part if row == 0 else None)
+            if share >= 0.06:
+                text = f"{share:.0%}"
+                ax.text(left + share / 2, row, text, ha="center", va="center", fontsize=8, color=inks[part])
+            left += share
+        data.append({"series": name, **use})
+    ax.set_yticks(range(len(uses)), list(uses))
+    ax.tick_params(axis="y", length=0)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.grid(axis="y", visible=False)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    ax.set_xlabel("share of cells on the links")
+    ax.set_title(title or "Use of the links", pad=24)
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=3, handlelength=1.1, borderaxespad=0.3)
+    return Plot(fig, data)
+
+
+def _figure(panels=1, height=3.3):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    fig = Figure(figsize=(5.4 if panels == 1 else 4.2 * panels, height), layout="constrained")
+    FigureCanvasAgg(fig)
+    axes = [fig.add_subplot(1, panels, k + 1) for k in range(panels)]
+    for ax in axes:
+        for line in (ax.xaxis, ax.yaxis):
+            line.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,g}"))
+    return fig, axes
+
+
+def _named(results):
+    return list(results.items()) if isinstance(results, dict) else [("", results)]
+
+
+def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title=None, legend=True):
+    """Draw the lines of `plot` and return their points."""
+    x, y, by = keys.find(rows, x), keys.find(rows, y), by and keys.find(rows, by)
+    groups: dict = {}
+    for row in rows:
+        if row.get(x) is not None and row.get(y) is not None:
+            groups.setdefault(row.get(by) if by else "", {}).setdefault(row[x], []).append(row[y])
+    if not groups:
+        raise BadInput(f"at least one run must have both {x} and {y}, not none")
+    data, most, names = [], 1, any(isinstance(v, str) for group in groups.values() for v in group)
+    order = list(dict.fromkeys(str(v) for group in groups.values() for v in group)) if names else None
+    for k, (name, points) in enumerate(groups.items()):
+        at = list(points) if names else sorted(points)
+        mean = [float(np.mean(points[a])) for a in at]
+        low, high = [min(points[a]) for a in at], [max(points[a]) for a in at]
+        most = max(most, *(len(points[a]) for a in at))
+        where = [order.index(str(a)) for a in at] if names else at
+        colour = PALETTE[k % 7]
+        if band and any(a < b for a, b in zip(low, high, strict=True)):
+            ax.fill_between(where, low, high, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(where, mean, color=colour, linestyle=DASHES[k % 7], marker=MARKERS[k % 7], markeredgecolor="white",
+                markeredgewidth=0.6, label=_say(name))  # fmt: skip
+        for a, m, lo, hi in zip(at, mean, low, high, strict=True):
+            point = {"y": y, by or "series": name, x: a, "mean": m, "min": lo, "max": hi, "runs": len(points[a])}
+            data.append(point)
+    if names:
+        ax.set_xticks(range(len(order)), order)
+    elif xscale == "log":
+        _log(ax, "x")
+    heights = [point[k] for point in data for k in ("min", "max") if point[k] > 0]
+    if yscale is None:
+        yscale = "log" if heights and len(heights) == 2 * len(data) and max(heights) > 50 * min(heights) else "linear"
+    if yscale == "log":
+        _log(ax, "y")
+    elif all(point["min"] >= 0 for point in data):
+        ax.set_ylim(bottom=0)
+    ax.set_xlabel(keys.label(x))
+    ax.set_ylabel(keys.label(y))
+    note = f"mean and range of {most} runs" if most > 1 and band else None
+    _finish(ax, title, legend=legend and (len(groups) > 1 or note is not None), note=note)
+    return data
+
+
+def _say(name):
+    return f"{name:g}" if isinstance(name, float) else str(name)
+
+
+def _mark_percentiles(ax, count):
+    top = ax.get_xaxis_transform()
+    for p, height in ((50, 0.98), (99, 0.88), (99.9, 0.78)):
+        at = occupancy.percentile(count, p)
+        ax.axvline(at, color="#888888", linewidth=0.8, linestyle=(0, (2, 2)))
+        ax.text(at, height, f" p{p:g} = {at}", transform=top, va="top", fontsize=8, color="#333333")
+
+
+def _log(ax, axis):
+    """A logarithmic axis labelled 1, 10, 1,000 rather than in powers, where the numbers are short enough to be read."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    (ax.set_xscale if axis == "x" else ax.set_yscale)("log")
+    lines = ax.xaxis if axis == "x" else ax.yaxis
+    lines.set_major_formatter(FuncFormatter(_decade))
+    lines.set_minor_formatter(NullFormatter())
+
+
+def _decade(value, _):
+    if 1e-3 <= value < 1e7:
+        return f"{value:,g}" if value < 1e6 else f"{value:,.0f}"
+    return f"$10^{{{round(np.log10(value))}}}$" if value > 0 else ""
+
+
+def _finish(ax, title, legend, note=None):
+    if title:
+        ax.set_title(title)
+    if legend:
+        shown = ax.legend(loc="best", title=note, alignment="left")
+        shown.get_title().set_color("#666666")
+
+
+def _put(path, content):
+    """Write beside and rename, so that a picture is never half there."""
+    fresh = path.with_name(f".{path.name}.weft-{os.getpid()}")
+    try:
+        fresh.write_bytes(content)
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,0 +1,137 @@
+"""Tables for the terminal: one run, and many."""
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from weft.metrics.occupancy import link_use
+from weft.report import keys
+
+NOTHING = "–"
+_MAIN = (
+    "offered.realised_load", "fct_us.short.p50", "fct_us.short.p99", "fct_us.short.p99.9", "goodput_gbps.long.mean",
+    "throughput.fraction_of_link", "queue_cells.max", "unfinished", "wall_s",
+)  # fmt: skip
+
+
+def number(value, digits: int = 4) -> str:
+    """`value` with at most `digits` significant digits, whole numbers whole, thousands apart, and – for None."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(number(item, digits) for item in value)
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.{digits - 1}e}"
+    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    if before:
+        return f"{value:,.{max(digits - before, 0)}f}"
+    return f"{value:.{digits}g}"
+
+
+def run_table(result) -> Group:
+    """One run: completion times by class of flow, and below it whatever else was measured."""
+    summary = result if isinstance(result, dict) else result.summary()
+    times = Table(title=Text(title(summary), style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    times.add_column("flows")
+    for name in ("number", "mean µs", "p50 µs", "p99 µs", "p99.9 µs", "max µs"):
+        times.add_column(name, justify="right")
+    slow = summary.get("slowdown")
+    if slow:
+        times.add_column("slowdown p50", justify="right")
+        times.add_column("p99", justify="right")
+    for name, fct in summary["fct_us"].items():
+        if name not in summary["flows"]:
+            continue
+        row = [name, number(summary["flows"][name]), *(number(fct[k]) for k in ("mean", "p50", "p99", "p99.9", "max"))]
+        if slow:
+            row += [number(slow[name]["p50"], 3), number(slow[name]["p99"], 3)]
+        times.add_row(*row)
+
+    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    facts.add_column(style="dim")
+    facts.add_column()
+    for name, text in _facts(summary):
+        facts.add_row(name, text)
+    parts = [Padding(facts, (1, 0, 0, 0))]
+    if summary["finished"] + summary["unfinished"]:
+        parts.insert(0, times)
+    else:  # cells made inside a switch: no flows, no completion times
+        parts.insert(0, Text(title(summary), style="bold"))
+    notes = summary.get("notes", [])
+    parts += [Text(f"note: {note}", style="yellow") for note in notes]
+    return Group(*parts)
+
+
+def title(summary: dict) -> str:
+    """What was run, in a line: `Shoal, 64 nodes, Poisson at load 0.6, seed 1`."""
+    fabric, workload = summary["fabric"], summary["workload"]
+    nodes = fabric.get("nodes") or fabric.get("ports") or fabric.get("hosts")
+    load = f" at load {number(workload['load'])}" if workload.get("load") is not None else ""
+    size = f", {number(nodes)} nodes" if nodes else ""
+    return f"{fabric.get('kind', 'fabric')}{size}, {workload.get('kind', 'workload')}{load}, seed {summary['seed']}"
+
+
+def _facts(summary):
+    offered, through = summary["offered"], summary["throughput"]
+    if offered.get("realised_load") is not None:
+        asked = number(offered["nominal_load"])
+        was = number(offered["realised_load"])
+        yield "load", f"{was} realised, {asked} asked for, of {number(offered['load_rate_gbps'])} Gb/s"
+    good = summary["goodput_gbps"]["long"]["mean"]
+    if good is not None:
+        yield "goodput of long flows", f"{number(good)} Gb/s mean"
+    each = through["per_destination_gbps"]
+    if each["mean"] is not None:
+        text = f"{number(each['mean'])} Gb/s mean, {number(each['min'])} to {number(each['max'])}"
+        part = through["fraction_of_link"]
+        yield "throughput per destination", text + (f"; {part:.1%} of the link" if part is not None else "")
+    cells = summary["cells"]
+    if None not in (cells["local"], cells["forwarded"], cells["dummy"], cells["delivered"]):
+        use = link_use(cells)
+        if use["useful"] is not None:
+            yield "cells on the links", ", ".join(f"{share:.1%} {name}" for name, share in use.items())
+    queue = summary["queue_cells"]
+    if queue["max"] is not None:
+        yield "queues", f"{number(queue['max'])} cells at most, {number(queue['max_node'])} in all queues of a node"
+    if summary["reorder_bytes"]["max"] is not None:
+        yield "held for reassembly", f"{number(summary['reorder_bytes']['max'])} bytes at most"
+    monitors = summary["monitors"]
+    if monitors:
+        broken = {name: times for name, times in monitors.items() if times}
+        told = ", ".join(f"{name} broken {number(times)} times" for name, times in broken.items())
+        yield "monitors", told or f"all {len(monitors)} held"
+    if summary["finished"] + summary["unfinished"]:
+        yield "flows", f"{number(summary['finished'])} finished, {number(summary['unfinished'])} not"
+    yield "simulated", f"{number(summary['simulated_ns'] / 1000)} µs"
+    rates = [f"{number(v / 1e6)} M {k.removesuffix('_per_s').replace('_', ' ')}/s"
+             for k, v in summary["rate"].items() if k.endswith("_per_s") and v is not None]  # fmt: skip
+    took = [f"{number(summary['wall_s'], 3)} s"] if summary["wall_s"] is not None else []
+    memory = [f"{number(summary['peak_rss_mb'], 3)} MB"] if summary["peak_rss_mb"] is not None else []
+    yield "took", ", ".join([*took, *memory, *rates]) or NOTHING
+    if summary["fingerprint"]:
+        yield "fingerprint", summary["fingerprint"]
+
+
+def runs_table(rows: list[dict], columns=None) -> Table:
+    """Many runs, a row each. `columns` are keys, short or full; by default what differs, then the main metrics."""
+    chosen = [keys.find(rows, key) for key in columns] if columns is not None else _differing(rows)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for key in chosen:
+        numeric = all(not isinstance(row.get(key), str) for row in rows)
+        table.add_column(keys.label(key, short=True), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(number(row.get(key)) for key in chosen))
+    return table
+
+
+def _differing(rows):
+    known = list(dict.fromkeys(k for row in rows for k in row))
+    asked = [k for k in known if k.startswith(("fabric.", "workload.")) or k == "seed"]
+    varies = [k for k in asked if len({repr(row.get(k)) for row in rows}) > 1]
+    measured = [k for k in _MAIN if any(row.get(k) is not None for row in rows)]
+    return [*varies, *measured] or known[:8]
