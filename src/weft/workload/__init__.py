@@ -2,7 +2,7 @@
 
 from weft.workload.arrivals import Bursts, Poisson
 from weft.workload.flows import ENDLESS, Flows
-from weft.workload.patterns import Incast, Outcast, Permutation
+from weft.workload.patterns import AllToAll, Hotspot, Incast, Outcast, Permutation, Shorts, Shuffle
 from weft.workload.traces import Trace
 
 WORKLOADS = {
@@ -11,7 +11,11 @@ WORKLOADS = {
     "permutation": Permutation,
     "incast": Incast,
     "outcast": Outcast,
+    "alltoall": AllToAll,
+    "shuffle": Shuffle,
+    "hotspot": Hotspot,
+    "shorts": Shorts,
     "trace": Trace,
 }
 
-__all__ = ["ENDLESS", "WORKLOADS", "Bursts", "Flows", "Incast", "Outcast", "Permutation", "Poisson", "Trace"]
+__all__ = ["ENDLESS", "WORKLOADS", "Flows", *(workload.__name__ for workload in WORKLOADS.values())]

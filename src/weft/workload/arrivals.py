@@ -5,7 +5,7 @@ of nodes, tau the mean time between two arrivals anywhere. F is the *nominal* me
 finite draw makes of it is `Flows.realised_load`, and a note beside the flows says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -84,10 +84,11 @@ class Bursts:
             start = start[: self.flows]
         count = len(start)
         start = start + fraction_of(self.spread, random.words(random.key(seed, Stream.OFFSETS), count))
-        src, dst = uniform_pairs(count, nodes, seed)
-        if self.aim != "moment":
-            shared = np.repeat(random.below(random.words(random.key(seed, Stream.BURST_ENDS), len(begin)), nodes),
-                               self.burst)[:count]
+        if self.aim == "moment":
+            src, dst = uniform_pairs(count, nodes, seed)
+        else:
+            shared = random.below(random.words(random.key(seed, Stream.BURST_ENDS), len(begin)), nodes)
+            shared = np.repeat(shared, self.burst)[:count]
             other = random.below(random.words(random.key(seed, Stream.DESTINATIONS), count), nodes - 1)
             other = other + (other >= shared)
             src, dst = (shared, other) if self.aim == "source" else (other, shared)
@@ -172,8 +173,6 @@ def fraction_of(whole: int, words: np.ndarray) -> np.ndarray:
 
 def with_load_notes(flows: Flows, workload, link: int) -> Flows:
     """`flows` with the sentences that belong beside a load."""
-    from dataclasses import replace
-
     law, rate = sizes(workload.sizes), workload.load_rate or link
     notes = list(law.notes)
     realised = flows.realised_load(rate)

@@ -91,7 +91,9 @@ class Flows:
         if not len(self):
             return f"<no flows among {self.nodes} nodes>"
         first, last = show_time(int(self.start[0])), show_time(int(self.start[-1]))
-        return f"<{_flows(len(self))} among {self.nodes} nodes, {show_size(self.bytes)}, from {first} to {last}>"
+        endless = int((self.size == ENDLESS).sum())
+        sizes = f"{endless:,} of them endless" if endless else show_size(self.bytes)
+        return f"<{_flows(len(self))} among {self.nodes} nodes, {sizes}, from {first} to {last}>"
 
     @property
     def bytes(self) -> int:
@@ -108,10 +110,12 @@ class Flows:
         """Bits per second that a node is asked to send on average while flows arrive.
 
         F / (N tau) with the mean size F and the mean gap tau of these very flows; None where all start at once,
-        for then there is no time to divide by.
+        for then there is no time to divide by, or where a flow is endless.
         """
         gap = self.mean_gap
-        return None if gap is None else self.bytes / len(self) * 8 * s / (self.nodes * gap)
+        if gap is None or (self.size == ENDLESS).any():
+            return None
+        return self.bytes / len(self) * 8 * s / (self.nodes * gap)
 
     def realised_load(self, rate: int) -> float | None:
         """Offered rate as a fraction of `rate`: the load these flows are, beside the one that was asked for."""

@@ -15,4 +15,5 @@ class Stream(IntEnum):
     BURST_ENDS = 0x574F0005  # the node that all flows of a burst share
     SIDES = 0x574F0006  # whether a flow is for the hot nodes
     CHOSEN = 0x574F0007  # which nodes take part, and in which role
+    SHORTS = 0x574F0008  # sizes of the short flows over a background
     PAIRING = 0x574F1000  # first of many: one stream per attempt to pair without a fixed point

@@ -116,9 +116,10 @@ def read(path) -> Table:
     table.check(path, "bytes", (table.size >= 0) & (table.size <= ENDLESS), f"from 0 to {ENDLESS}", table.size)
     table.check(path, "start", (table.start >= 0) & (table.start <= LATEST), f"from 0 to {LATEST} ps", table.start)
     table.check(path, "class", (table.klass >= 0) & (table.klass < 128), "from 0 to 127", table.klass)
-    repeated = table.flow.size - np.unique(table.flow).size
+    repeated = int((np.diff(np.sort(table.flow)) == 0).sum())
     if repeated:
-        table = table._replace(notes=(*table.notes, f"{_count(repeated, 'flow')} had a number that was taken"))
+        note = f"{_count(repeated, 'flow')} had a number that another flow has too"
+        table = table._replace(notes=(*table.notes, note))
     return table
 
 
@@ -153,7 +154,7 @@ def _read_csv(lines, path) -> Table:
     while chunk := list(islice(rows, CHUNK)):
         try:
             values = _quick(chunk, names, separator)
-        except (ValueError, OverflowError):
+        except ValueError:  # Arrow's errors are
             values, more = _careful(chunk, names, separator, path)
             rounded += more
         for name, column in zip(names, values, strict=True):
@@ -202,22 +203,48 @@ def _table(columns, line, notes, place="line"):
 
 def _quick(chunk, names, separator):
     """One int64 column for each name, or ValueError where a line needs a closer look."""
-    rows = [line.split(separator) for _, line in chunk]
-    if set(map(len, rows)) != {len(names)} or not all(line.isascii() and "_" not in line for _, line in chunk):
+    import pyarrow as pa
+    from pyarrow import csv
+
+    lines = [line for _, line in chunk] if separator else [" ".join(line.split()) for _, line in chunk]
+    table = csv.read_csv(
+        pa.BufferReader("\n".join(lines).encode()),
+        read_options=csv.ReadOptions(column_names=names, use_threads=False),
+        parse_options=csv.ParseOptions(delimiter=separator or " ", quote_char=False),
+        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    if table.num_rows != len(chunk):
         raise ValueError
-    columns = zip(*rows, strict=True)
     return [
-        np.array(list(map(_plain_seconds if name == "start" else int, column)), np.int64)
-        for name, column in zip(names, columns, strict=True)
+        _extract(table[name], r"^\s*(?P<whole>[0-9]{1,6})\.?(?P<decimals>[0-9]{0,12})\s*$") @ (s, 1)
+        if name == "start"
+        else _extract(table[name], r"^\s*(?P<whole>[0-9]{1,18})\s*$")[:, 0]
+        for name in names
     ]
 
 
-def _plain_seconds(text):
-    """Picoseconds in seconds written without sign or exponent and with at most 12 decimals."""
-    whole, dot, decimals = text.strip().partition(".")
-    if not whole.isdigit() or (dot and not decimals.isdigit()) or len(decimals) > 12:
+def _extract(texts, pattern):
+    """(f, k) int64 of the k groups of `pattern` in each text, or ValueError if one is different.
+
+    Decimals are filled up to 12; what is not there is 0.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    groups = pc.extract_regex(texts, pattern)
+    if groups.null_count:
         raise ValueError
-    return int(whole) * s + int(decimals.ljust(12, "0"))
+    columns = []
+    for field in groups.type:
+        group = groups.field(field.name)
+        if field.name == "decimals":
+            group = pc.utf8_rpad(group, 12, "0")
+        else:
+            group = pc.if_else(pc.equal(group, ""), "0", group)
+        columns.append(group.cast(pa.int64()).to_numpy())
+    return np.stack(columns, axis=1)
 
 
 def _careful(chunk, names, separator, path):
@@ -262,25 +289,23 @@ def _seconds(text, place) -> tuple[int, bool]:
     match = _NUMBER.fullmatch(text)
     if not match or not match[2] + match[3]:
         raise BadTrace(f"{place} must be a number of seconds, not {text!r}")
-    mantissa = int(match[2] + match[3])
-    power = int(match[4] or 0) - len(match[3]) + 12
-    if mantissa and match[1] == "-":
-        raise BadTrace(f"{place} must be at least 0 s, not {text}")
-    if mantissa and power + len(str(mantissa)) > 20:
-        raise BadTrace(f"{place} must be at most {LATEST // s} s, not {text}")
+    mantissa, power = int(match[2] + match[3]), int(match[4] or 0) - len(match[3]) + 12
     if mantissa == 0:
         return 0, True
+    if match[1] == "-":
+        raise BadTrace(f"{place} must be at least 0 s, not {text}")
+    power = max(power, -700)  # what is smaller still is no picosecond either
+    if power + len(str(mantissa)) > 20:
+        raise BadTrace(f"{place} must be at most {LATEST // s} s, not {text}")
     if power >= 0:
-        value, rest = mantissa * 10**power, 0
-    elif power < -700:
-        value, rest = 0, 1
+        value, exact = mantissa * 10**power, True
     else:
-        value, rest = divmod(mantissa, 10**-power)
-        half = 5 * 10 ** (-power - 1)
-        value += rest > half or (rest == half and value % 2)
+        unit = 10**-power
+        value, rest = divmod(mantissa, unit)
+        value, exact = value + (2 * rest > unit or (2 * rest == unit and value % 2)), rest == 0
     if value > LATEST:
         raise BadTrace(f"{place} must be at most {LATEST // s} s, not {text}")
-    return value, rest == 0
+    return value, exact
 
 
 def write_csv(flows: Flows, path) -> None:
@@ -302,70 +327,98 @@ def write_csv(flows: Flows, path) -> None:
 
 
 def _read_matrix(lines, path) -> Table:
-    rows, ignored, endless, expected = [], 0, 0, {}
+    declared, flows, ignored = {}, [], 0
     for number, line in lines:
-        place = f"{path}, line {number}:"
-        words = line.split()
-        head = words[0].lower()
+        head = line.split(None, 1)[0].lower()
         if head in ("nodes", "connections", "triggers", "failures"):
-            if len(words) != 2:
-                raise BadTrace(f"{place} {words[0]} must be followed by one number, not {line.strip()!r}")
-            expected[head] = _integer(words[1], f"{place} {words[0]}")
+            declared[head] = _integer(line.strip()[len(head) :].strip(), f"{path}, line {number}: {head.title()}")
         elif head in ("trigger", "failure"):
             ignored += 1
         else:
-            row, unsized = _connection(words, len(rows), place)
-            endless += unsized
-            rows.append((*row, number))
-    declared = expected.get("connections", len(rows))
-    if declared != len(rows):
-        raise BadTrace(f"{path}: Connections must be the number of flows, {len(rows)}, not {declared}")
-    columns = np.array(rows, np.int64).reshape(-1, 7).T
-    notes = []
-    if endless:
-        notes.append(f"{_count(endless, 'flow')} of no size never end{'s' * (endless == 1)}")
+            flows.append((number, line))
+    if declared.get("connections", len(flows)) != len(flows):
+        raise BadTrace(f"{path}: Connections must be {len(flows)}, the number of flows, not {declared['connections']}")
+    try:
+        columns, notes = _quick_matrix(flows), []
+    except ValueError:
+        columns, notes = _careful_matrix(flows, path)
     if ignored:
         notes.append(f"{_count(ignored, 'line')} on triggers or failures {'was' if ignored == 1 else 'were'} ignored")
-    table = Table(*columns, notes=tuple(notes))
-    nodes = expected.get("nodes")
-    if nodes is not None:
+    table = Table(*columns, line=np.array([number for number, _ in flows], np.int64), notes=tuple(notes))
+    if "nodes" in declared:
         for name, column in (("src", table.src), ("dst", table.dst)):
-            table.check(path, name, column < nodes, f"below Nodes, {nodes}", column)
+            table.check(path, name, column < declared["nodes"], f"below Nodes, {declared['nodes']}", column)
     return table
 
 
-def _connection(words, running, place):
-    """(flow, src, dst, size, start, class) of one line, and whether it had no size."""
+def _quick_matrix(flows):
+    """Columns of lines that all look like `0->5 id 1 start 0 size 2000000`, or ValueError; one may have no id."""
+    import pyarrow as pa
+
+    whole, positive = "[0-9]{1,18}", "[1-9][0-9]{0,17}"
+    ends = f"(?P<src>{whole})->(?P<dst>{whole})"
+    pattern = f"^{ends}(?: id (?P<id>{whole}))? start (?P<start>{whole}) size (?P<size>{positive})$"
+    src, dst, id, start, size = _extract(pa.array([line.rstrip() for _, line in flows], pa.string()), pattern).T
+    if (id == 0).sum() > 1:
+        raise ValueError
+    return id, src, dst, size, start, np.zeros_like(id)
+
+
+def _careful_matrix(flows, path):
+    """The same columns, line by line, and notes."""
+    rows = [_connection(line.split(), f"{path}, line {number}:") for number, line in flows]
+    notes = []
+    if unnamed := sum(row["id"] is None for row in rows):
+        for k, row in enumerate(rows):
+            if row["id"] is None:
+                row["id"] = 0 if unnamed == 1 else k  # htsim calls a flow without a name 0
+    if endless := sum(not row["size"] for row in rows):
+        notes.append(f"{_count(endless, 'flow')} of no size never end{'s' * (endless == 1)}")
+    if high := sum(row["prio"] > 127 for row in rows):
+        notes.append(f"{_count(high, 'prio')} above 127 {'was' if high == 1 else 'were'} ignored")
+    columns = [[row[name] for row in rows] for name in ("id", "src", "dst")]
+    columns.append([row["size"] or ENDLESS for row in rows])
+    columns.append([row["start"] for row in rows])
+    columns.append([row["prio"] if row["prio"] <= 127 else 0 for row in rows])
+    return [np.array(column, np.int64) for column in columns], notes
+
+
+def _connection(words, place) -> dict:
+    """What one line says of a flow."""
     ends = re.fullmatch(r"([0-9]+)->([0-9]+)", words[0])
     if not ends:
         raise BadTrace(f"{place} a flow must begin like 0->5, not {words[0]!r}")
-    values = {"id": running, "start": None, "size": 0, "prio": 0}
-    keys, given = words[1::2], words[2::2]
-    if len(keys) != len(given):
-        raise BadTrace(f"{place} {keys[-1]!r} must be followed by a number, not the end of the line")
-    for key, value in zip(keys, given, strict=True):
+    flow = {"id": None, "start": None, "size": 0, "prio": 0}
+    flow["src"], flow["dst"] = (_integer(end, f"{place} node") for end in ends.groups())
+    keys, values = words[1::2], words[2::2]
+    if len(keys) != len(values):
+        raise BadTrace(f"{place} {keys[-1]} must be followed by a number, not by the end of the line")
+    for key, value in zip(keys, values, strict=True):
         if key == "trigger":
             raise BadTrace(f"{place} a flow must have a start of its own, not wait for trigger {value}")
         if key in ("send_done_trigger", "recv_done_trigger"):
             continue
-        if key not in values:
-            raise BadTrace(f"{place} a flow may have id, start, size, prio, not {key!r}")
-        values[key] = _integer(value, f"{place} {key}")
-    if values["start"] is None:
-        raise BadTrace(f"{place} a flow must have a start, not only {' '.join(keys) or 'its nodes'}")
-    src, dst = (_integer(end, f"{place} node") for end in ends.groups())
-    return (values["id"], src, dst, values["size"] or ENDLESS, values["start"], values["prio"]), not values["size"]
+        if key not in ("id", "start", "size", "prio"):
+            raise BadTrace(f"{place} what is said of a flow must be id, start, size or prio, not {key!r}")
+        flow[key] = _integer(value, f"{place} {key}")
+    if flow["start"] is None:
+        raise BadTrace(f"{place} a flow must have a start, not only {', '.join(keys) or 'its ends'}")
+    return flow
 
 
 def write_cm(flows: Flows, path) -> None:
-    """Write `flows` as an htsim connection matrix; a class becomes a prio, an endless flow has no size."""
+    """Write `flows` as an htsim connection matrix; a class becomes a prio, an endless flow has no size.
+
+    htsim knows no flow 0: it is written without a number, which reads back as 0 if it is the only one.
+    """
     columns = (flows.src, flows.dst, flows.id, flows.start, flows.size, flows.klass)
     with open(path, "w", encoding="ascii", newline="") as file:
         file.write(f"Nodes {flows.nodes}\nConnections {len(flows)}\n")
         for src, dst, id, start, size, klass in zip(*(column.tolist() for column in columns), strict=True):
-            sized = "" if size == ENDLESS else f" size {size}"
+            named = f" id {id}" if id else ""
+            sized = f" size {size}" if size != ENDLESS else ""
             prio = f" prio {klass}" if klass else ""
-            file.write(f"{src}->{dst} id {id} start {start}{sized}{prio}\n")
+            file.write(f"{src}->{dst}{named} start {start}{sized}{prio}\n")
 
 
 # parquet
