@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from weft.errors import BadInput
 from weft.models import shoal
 from weft.models.parts import Catalogue
+from weft.topology.fattree import folded_clos
 from weft.units import Gbps
 
 
@@ -17,13 +18,13 @@ def test_512_nodes_take_24_packet_switches_or_48_circuit_switches():
 
 @given(st.integers(1, 64).map(lambda half: 2 * half))
 def test_a_full_rack_has_half_the_square_of_the_ports_as_nodes_and_three_halves_as_switches(ports):
-    leaves, spines = shoal.folded_clos(ports * ports // 2, ports)
+    leaves, spines = folded_clos(ports * ports // 2, ports)
     assert (leaves, spines) == (ports, ports // 2)
 
 
 @given(st.integers(2, 2048))
 def test_the_tree_has_room_for_all_its_links(nodes):
-    leaves, spines = shoal.folded_clos(nodes, 64)
+    leaves, spines = folded_clos(nodes, 64)
     assert leaves * 32 >= nodes > (leaves - 1) * 32
     assert spines * 64 >= leaves * 32  # every leaf's uplinks find a spine port
     assert (64 // leaves) * spines >= 32  # and every plane is whole

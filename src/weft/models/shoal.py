@@ -10,6 +10,7 @@ import numpy as np
 from weft.errors import BadInput, require
 from weft.models import tables
 from weft.models.parts import Bill, Catalogue
+from weft.topology.fattree import folded_clos
 from weft.units import Gbps, Rate, Size, Time, ns, param, ps
 
 CATALOGUE = "shoal-2019"
@@ -20,27 +21,6 @@ NIC_TODAY_WATTS = 12.4  # §5: a 100 Gb/s NIC
 SOC_GAIN = 10  # §5: integration of the NIC with the CPU
 NIC_OVERHEAD = 0.11  # App. B: Shoal's functions in an ASIC NIC
 AREA = {"memory": 0.50, "logic": 0.20, "serdes": 0.30}  # §5: shares of a packet switch's package
-
-
-def folded_clos(nodes, ports):
-    """Leaves and spines of a non-blocking two-stage folded Clos of `ports`-port switches, as two counts.
-
-    A leaf gives half its ports to nodes. Its other half goes one link each to ports/2 planes; a plane needs
-    one port per leaf, and a spine switch holds as many whole planes as fit. At ports^2/2 nodes this is the
-    textbook tree of 3/2 ports switches; 512 nodes on 64 ports make 16 leaves and 8 spines of 4 planes.
-    """
-    nodes, ports = np.asarray(nodes), np.asarray(ports)
-    require(np.all(ports >= 2) and np.all(ports % 2 == 0), "ports", "even and at least 2", _bad(ports, ports % 2 == 1))
-    require(np.all(nodes >= 2), "nodes", "at least 2", int(nodes.min()))
-    most = ports * ports // 2
-    if np.any(nodes > most):
-        need = int(np.ceil(np.sqrt(2 * int(nodes.max()))))
-        raise BadInput(f"nodes must be at most {int(most.max())} with {int(ports.max())}-port switches in two stages, "
-                       f"not {int(nodes.max())} (switches of {need + need % 2} ports would do)")
-    half = ports // 2
-    leaves = -(-nodes // half)
-    planes_per_spine = ports // leaves
-    return _whole(leaves), _whole(-(-half // planes_per_spine))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,7 +294,3 @@ _TABLES = {"1": _table_1, "fig3": _fig_3, "fig5": _fig_5, "claims": _claims}
 def _whole(count):
     """A count as an int where it is one number, as an array where it is many."""
     return int(count) if np.ndim(count) == 0 else count
-
-
-def _bad(values, wrong):
-    return int(np.atleast_1d(values)[np.atleast_1d(wrong)][0]) if np.any(wrong) else int(np.min(values))

@@ -128,6 +128,12 @@ def printed(paper: str) -> dict:
     return {page["key"]: page for page in tomllib.loads(text, parse_float=Decimal)["table"]}
 
 
+def value(paper: str, key: str, name: str):
+    """One printed value, for sums that start from the print itself."""
+    found = next(row["printed"] for row in printed(paper)[key]["row"] if row["name"] == name)
+    return float(found) if isinstance(found, Decimal) else found
+
+
 def find(paper: str, key: str) -> str:
     """The key under which `paper` prints table `key`, whatever its case; or the sentence that lists them."""
     keys = {known.lower(): known for known in printed(paper)}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.errors import require
+from weft.errors import BadInput, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,3 +112,26 @@ def max_flow(links: np.ndarray, sources, sinks, capacity=1) -> int:
     b = np.concatenate([links[:, 1], links[:, 0], sources, np.full(len(sinks), sink)])
     graph = coo_matrix((np.concatenate([weight, weight, big]), (a, b)), shape=(nodes, nodes), dtype=np.int32).tocsr()
     return int(maximum_flow(graph, source, sink).flow_value)
+
+
+def folded_clos(nodes, ports):
+    """Leaves and spines of a non-blocking two-stage folded Clos of `ports`-port switches, as two counts.
+
+    A leaf gives half its ports to nodes. Its other half goes one link each to ports/2 planes; a plane needs
+    one port per leaf, and a spine switch holds as many whole planes as fit. At ports^2/2 nodes this is the
+    textbook tree of 3/2 ports switches; 512 nodes on 64 ports make 16 leaves and 8 spines of 4 planes.
+    """
+    nodes, ports = np.asarray(nodes), np.asarray(ports)
+    wrong = (ports < 2) | (ports % 2 == 1)
+    require(not wrong.any(), "ports", "even and at least 2", int(np.min(ports, where=wrong, initial=ports.max())))
+    require(np.all(nodes >= 2), "nodes", "at least 2", int(nodes.min()))
+    most = ports * ports // 2
+    if np.any(nodes > most):
+        need = int(np.ceil(np.sqrt(2 * int(nodes.max()))))
+        raise BadInput(f"nodes must be at most {int(most.max())} with {int(ports.max())}-port switches in two stages, "
+                       f"not {int(nodes.max())} (switches of {need + need % 2} ports would do)")
+    half = ports // 2
+    leaves = -(-nodes // half)
+    planes_per_spine = ports // leaves
+    spines = -(-half // planes_per_spine)
+    return (leaves, spines) if leaves.ndim else (int(leaves), int(spines))
