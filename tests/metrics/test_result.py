@@ -3,6 +3,7 @@ import os
 import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -294,6 +295,33 @@ def test_a_kill_while_writing_keeps_the_old_result(tmp_path):
     assert Result.load(place).seed == 1 and is_result(place)
 
 
+def test_two_writers_and_a_reader_never_meet_half_way(tmp_path):
+    place = tmp_path / "a"
+    both = [result(seed=k, seen=observed(fingerprint=f"{k}")) for k in (1, 2)]
+    both[0].save(place)
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(lambda mine: [mine.save(place) for _ in range(15)], mine) for mine in both]
+        while not all(writer.done() for writer in writers):
+            found = Result.load(place)
+            assert found.observation.fingerprint == f"{found.seed}"
+        for writer in writers:
+            writer.result()
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_bad_place_is_told_before_the_run(tmp_path):
+    Result.check_place(tmp_path / "new" / "deep")
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "x").write_text("")
+    with pytest.raises(BadInput) as found:
+        Result.check_place(tmp_path)
+    assert str(found.value) == f"{tmp_path} must be empty or hold a result of weft, not 'x'"
+
+
+def test_a_result_is_printed_in_a_line():
+    assert repr(result()) == "<Knowing, Mix, seed 7: 3 of 4 flows done>"
+
+
 def test_a_symbolic_link_is_followed_and_stays(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -337,10 +365,12 @@ def test_a_missing_result_gets_a_sentence(tmp_path):
 
 
 def test_an_observation_must_fit_itself():
-    with pytest.raises(BadInput, match=r"^finish and received must be two columns of one length, not "):
+    with pytest.raises(BadInput) as found:
         Observation(finish=[1], received=[1, 2], now=0)
-    with pytest.raises(BadInput, match=r"^samples must be columns of one length, not \{'a': 1, 'b': 2\}$"):
+    assert str(found.value) == "finish and received must be two columns of one length, not ((1,), (2,))"
+    with pytest.raises(BadInput) as found:
         Observation(finish=[], received=[], now=0, samples={"a": [1], "b": [1, 2]})
+    assert str(found.value) == "samples must be columns of one length, not {'a': 1, 'b': 2}"
 
 
 def test_descriptions_are_compared_by_value():

@@ -14,6 +14,20 @@ from weft.errors import BadInput, WeftError
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
+def check(folder, *, ours) -> Path:
+    """Raise a sentence if `folder` could not be replaced as far as can be told now; return where it really is."""
+    place = Path(os.path.realpath(folder))
+    for step in (place, *place.parents):
+        if step.exists() and not step.is_dir():
+            raise BadInput(f"{folder if step == place else step} must be a folder, not a file")
+    if place.is_dir() and any(_list(folder, place)) and not ours(place):
+        raise BadInput(f"{folder} must be empty or hold a result of weft, not {sorted(_list(folder, place))[0]!r}")
+    nearest = next(step for step in place.parents if step.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise WeftError(f"{folder} cannot be written: {os.strerror(errno.EACCES).lower()}")
+    return place
+
+
 @contextmanager
 def replaced(folder, *, ours, files):
     """Yield a fresh folder that takes the place of `folder` when the block ends, and vanishes if it fails.
@@ -21,12 +35,7 @@ def replaced(folder, *, ours, files):
     What lies there is replaced only if it is an empty folder, or if `ours(folder)` says that it may be. Of its contents
     the new folder takes over all but `files`, the names that the writer writes: what a user put there stays.
     """
-    place = Path(os.path.realpath(folder))
-    for step in (place, *place.parents):
-        if step.exists() and not step.is_dir():
-            raise BadInput(f"{folder if step == place else step} must be a folder, not a file")
-    if place.is_dir() and any(_list(folder, place)) and not ours(place):
-        raise BadInput(f"{folder} must be empty or hold a result of weft, not {sorted(_list(folder, place))[0]!r}")
+    place = check(folder, ours=ours)
     fresh = place.with_name(f".{place.name}.weft-{os.getpid()}-{token_hex(4)}")
     try:
         try:

@@ -18,7 +18,7 @@ import numpy as np
 from weft.errors import BadResult, WeftError, require
 from weft.metrics import fct, throughput
 from weft.metrics.fct import DECADES, LONG, SHORT, Distribution
-from weft.metrics.folder import replaced
+from weft.metrics.folder import check, replaced
 from weft.metrics.observation import Observation
 from weft.metrics.provenance import columns_hash, describe, machine, peak_memory, plain, source_hash, versions
 from weft.units import MB, Gbps, ns, show_time, us
@@ -50,6 +50,10 @@ class Result:
     provenance: dict = field(default_factory=dict)
     ideal: np.ndarray | None = None  # int64 [f] the shortest possible completion time in ps, where the fabric knows it
     partial: bool = False  # the run was interrupted; what is here is true up to `observation.now`
+
+    def __repr__(self):
+        what = f"{self.fabric.get('kind')}, {self.workload.get('kind')}, seed {self.seed}"
+        return f"<{what}: {int(self.observation.finished.sum()):,} of {len(self.flows):,} flows done>"
 
     @classmethod
     def collect(
@@ -182,6 +186,11 @@ class Result:
         """The summary as one flat dict with dotted keys (`fct_us.short.p99.9`), a row of a table of runs."""
         return flatten(self.summary(**options))
 
+    @staticmethod
+    def check_place(folder) -> None:
+        """Raise, before a run, the sentence that `save(folder)` would raise after it."""
+        check(folder, ours=is_result)
+
     def save(self, folder) -> None:
         """Write the result folder, whole or not at all; an older result there is swapped out in one step."""
         with replaced(folder, ours=is_result, files=FILES) as fresh:
@@ -192,8 +201,21 @@ class Result:
 
     @classmethod
     def load(cls, folder) -> "Result":
-        """Read a result folder back."""
+        """Read a result folder back; if it is replaced meanwhile, the new one."""
         folder = Path(folder)
+        while True:
+            before = _identity(folder)
+            try:
+                result = cls._read(folder)
+            except BadResult:
+                if _identity(folder) == before:
+                    raise
+                continue
+            if _identity(folder) == before:
+                return result
+
+    @classmethod
+    def _read(cls, folder):
         if not folder.is_dir():
             raise BadResult(f"{folder} must be a result folder, not {'a file' if folder.exists() else 'missing'}")
         provenance, result = _read_json(folder, "provenance.json"), _read_json(folder, "result.json")
@@ -258,6 +280,15 @@ class Result:
 
 
 _IDENTITY = {"fabric", "workload", "seed", "fingerprint", "partial", "monitors", "notes"}  # no fabric's to say
+
+
+def _identity(folder):
+    """What changes when another folder takes the name."""
+    try:
+        seen = folder.stat()
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino, seen.st_ctime_ns
 
 
 def is_result(folder) -> bool:

@@ -359,7 +359,8 @@ def _finish(ax, title, legend, note=None):
     if title:
         ax.set_title(title)
     if legend:
-        shown = ax.legend(loc="best", title=note, alignment="left")
+        handles, names = ax.get_legend_handles_labels()
+        shown = ax.legend(handles, names, loc="best", title=note, alignment="left")
         shown.get_title().set_color("#666666")
 
 

@@ -79,9 +79,8 @@ def title(summary: dict) -> str:
 def _facts(summary):
     offered, through = summary["offered"], summary["throughput"]
     if offered.get("realised_load") is not None:
-        asked = number(offered["nominal_load"])
-        was = number(offered["realised_load"])
-        yield "load", f"{was} realised, {asked} asked for, of {number(offered['load_rate_gbps'])} Gb/s"
+        asked = f", {number(offered['nominal_load'])} asked for" if offered["nominal_load"] is not None else ""
+        yield "load", f"{number(offered['realised_load'])} realised{asked}, of {number(offered['load_rate_gbps'])} Gb/s"
     good = summary["goodput_gbps"]["long"]["mean"]
     if good is not None:
         yield "goodput of long flows", f"{number(good)} Gb/s mean"

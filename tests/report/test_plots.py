@@ -1,0 +1,144 @@
+import csv
+import io
+import os
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+
+from weft.errors import BadInput, WeftError
+from weft.report import plots
+
+
+def table(path):
+    return list(csv.DictReader(io.StringIO(path.read_text())))
+
+
+@pytest.mark.parametrize("form, magic", [("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")])
+def test_a_picture_has_its_numbers_beside_it(rows, tmp_path, form, magic):
+    made = plots.plot(rows, x="load", y="fct.p99", by="fabric").save(tmp_path / "deep" / f"fct.{form}")
+    assert made.read_bytes().startswith(magic)
+    assert len(table(tmp_path / "deep" / "fct.csv")) == 4
+    assert sorted(os.listdir(tmp_path / "deep")) == ["fct.csv", f"fct.{form}"]
+
+
+def test_runs_that_differ_in_seed_become_one_point_with_a_range(rows):
+    made = plots.plot(rows, x="load", y="fct.p99", by="fabric")
+    first = made.data[0]
+    own = [row["fct_us.all.p99"] for row in rows[:3]]
+    assert first == {
+        "y": "fct_us.all.p99", "fabric.kind": "Ring", "workload.load": 0.2,
+        "mean": pytest.approx(np.mean(own)), "min": min(own), "max": max(own), "runs": 3,
+    }  # fmt: skip
+    ax = made.figure.axes[0]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["Ring", "Star"]
+    assert ax.get_legend().get_title().get_text() == "mean and range of 3 runs"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("load", "flow completion time, p99 (µs)")
+
+
+def test_runs_in_which_y_does_not_exist_are_left_out(rows):
+    gone = [{**row, "fct_us.all.p99": None} if row["workload.load"] == 0.8 else row for row in rows]
+    assert {p["workload.load"] for p in plots.plot(gone, x="load", y="fct.p99", by="fabric").data} == {0.2}
+    nowhere = [{**row, "fct_us.all.p99": None} for row in rows]
+    with pytest.raises(BadInput) as found:
+        plots.plot(nowhere, x="load", y="fct.p99")
+    assert str(found.value) == "at least one run must have both workload.load and fct_us.all.p99, not none"
+
+
+def test_an_axis_of_names_keeps_their_order(rows):
+    made = plots.plot(rows, x="fabric", y="goodput")
+    assert [t.get_text() for t in made.figure.axes[0].get_xticklabels()] == ["Ring", "Star"]
+
+
+def test_an_empty_table_gets_a_sentence():
+    with pytest.raises(BadInput) as found:
+        plots.plot([], x="load", y="fct.p99")
+    assert str(found.value) == "a table of runs must be at least one run, not 'empty'"
+
+
+def test_wide_ranges_get_a_logarithmic_axis_unless_told_otherwise(rows):
+    wide = [{**row, "fct_us.all.p99": 10.0 ** (4 * row["workload.load"])} for row in rows]
+    assert plots.plot(wide, x="load", y="fct.p99").figure.axes[0].get_yscale() == "log"
+    assert plots.plot(wide, x="load", y="fct.p99", yscale="linear").figure.axes[0].get_yscale() == "linear"
+    assert plots.plot(rows, x="load", y="fct.p99").figure.axes[0].get_yscale() == "linear"
+
+
+def test_two_panels_show_short_and_long_flows(rows):
+    made = plots.fct_and_goodput(rows, tail="p99.9", title="both")
+    assert [ax.get_ylabel() for ax in made.figure.axes] == ["completion time, p99.9 (µs)", "goodput, mean (Gb/s)"]
+    assert {p["y"] for p in made.data} == {"fct_us.short.p99.9", "goodput_gbps.long.mean"}
+
+
+def test_the_cdf_ends_at_one_and_the_tail_above_zero(result):
+    made = plots.fct_cdf({"a": result, "b": result})
+    assert [p["share"] for p in made.data] == [0.25, 0.5, 0.75, 1.0] * 2
+    assert made.data[0]["fct_us"] == pytest.approx(0.12)
+    tail = plots.fct_cdf(result, tail=True)
+    assert [p["share"] for p in tail.data] == [0.75, 0.5, 0.25]
+    assert tail.figure.axes[0].get_yscale() == "log"
+
+
+def test_throughput_over_time_is_the_slope_of_the_samples(result):
+    made = plots.throughput_over_time(result)
+    # each destination gains 4 KB in a microsecond: 32 Gb/s
+    assert [p["mean_gbps"] for p in made.data] == pytest.approx([32.0] * 3)
+    assert made.data[0]["time_us"] == 0.5
+
+
+def test_samples_that_were_not_taken_are_named(result):
+    with pytest.raises(BadInput) as found:
+        plots.throughput_over_time(result, column="cells")
+    assert str(found.value) == "samples must hold cells, not only time_ps, received_bytes"
+
+
+def test_a_queue_histogram_keeps_its_counts():
+    made = plots.queue_histogram(np.array([6, 3, 0, 1, 0, 0]))
+    assert [(p["cells"], p["observations"], p["share"]) for p in made.data] == [
+        (0, 6, 0.6), (1, 3, 0.3), (2, 0, 0.0), (3, 1, 0.1)
+    ]  # fmt: skip
+    texts = [t.get_text().strip() for t in made.figure.axes[0].texts]
+    assert texts == ["p50 = 0", "p99 = 3", "p99.9 = 3"]
+
+
+def test_link_use_bars_add_up_to_all_cells():
+    cells = {"local": 100, "forwarded": 90, "dummy": 10, "delivered": 95}
+    made = plots.link_use({"one": cells, "two": cells})
+    assert made.data[0] == {"series": "one", "useful": 0.475, "forwarded": 0.475, "dummy": 0.05}
+    assert sum(bar.get_width() for bar in made.figure.axes[0].patches) == pytest.approx(2)
+
+
+def test_the_same_data_gives_the_same_file(rows, tmp_path):
+    for form in plots.FORMATS:
+        paths = [plots.plot(rows, x="load", y="fct.p99", by="fabric").save(tmp_path / f"{k}.{form}") for k in "ab"]
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_drawing_leaves_matplotlibs_settings_alone(rows, tmp_path):
+    before = dict(matplotlib.rcParams)
+    plots.plot(rows, x="load", y="fct.p99").save(tmp_path / "a.svg")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_pyplot_is_not_imported():
+    program = (
+        "import sys; from weft.report import plots, tables; assert 'matplotlib' not in sys.modules\n"
+        "plots.queue_histogram([1, 2]); assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_an_unknown_format_gets_a_sentence(rows, tmp_path):
+    with pytest.raises(BadInput) as found:
+        plots.plot(rows, x="load", y="fct.p99").save(tmp_path / "a.gif")
+    assert str(found.value) == "a picture's name must end in .svg, .pdf or .png, not 'a.gif'"
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_place_that_cannot_be_written_gets_a_sentence(rows, tmp_path):
+    (tmp_path / "a.svg").mkdir()
+    with pytest.raises(WeftError) as found:
+        plots.plot(rows, x="load", y="fct.p99").save(tmp_path / "a.svg")
+    assert str(found.value) == f"{tmp_path / 'a.svg'} cannot be written: is a directory"
+    assert os.listdir(tmp_path) == ["a.svg"]
