@@ -216,7 +216,7 @@ def _quick(chunk, names, separator):
     if table.num_rows != len(chunk):
         raise ValueError
     return [
-        _extract(table[name], r"^\s*(?P<whole>[0-9]{1,6})\.?(?P<decimals>[0-9]{0,12})\s*$") @ (s, 1)
+        _extract(table[name], r"^\s*(?P<whole>[0-9]{1,6})(?:\.(?P<decimals>[0-9]{0,12}))?\s*$") @ (s, 1)
         if name == "start"
         else _extract(table[name], r"^\s*(?P<whole>[0-9]{1,18})\s*$")[:, 0]
         for name in names
