@@ -52,6 +52,23 @@ def test_an_axis_of_names_keeps_their_order(rows):
     assert [t.get_text() for t in made.figure.axes[0].get_xticklabels()] == ["Ring", "Star"]
 
 
+def test_an_average_over_more_than_seeds_says_so(rows):
+    mixed = [{**row, "fabric.nodes": 4 + k % 2} for k, row in enumerate(rows)][:-1]
+    legend = plots.plot(mixed, x="load", y="fct.p99", by="fabric").figure.axes[0].get_legend()
+    assert legend.get_title().get_text() == "mean and range of 2 to 3 runs,\ndiffering in nodes"
+
+
+def test_lines_named_by_numbers_say_of_what(rows):
+    legend = plots.plot(rows, x="seed", y="fct.p99", by="load").figure.axes[0].get_legend()
+    assert [t.get_text() for t in legend.get_texts()] == ["load 0.2", "load 0.8"]
+
+
+def test_a_cdf_of_no_finished_flow_is_an_empty_picture(result, tmp_path):
+    made = plots.fct_cdf(result, larger_than=10**12)
+    made.save(tmp_path / "a.svg")
+    assert made.data == [] and (tmp_path / "a.csv").read_text() == "\n"
+
+
 def test_an_empty_table_gets_a_sentence():
     with pytest.raises(BadInput) as found:
         plots.plot([], x="load", y="fct.p99")

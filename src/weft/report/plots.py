@@ -128,8 +128,9 @@ def plot(rows, *, x, y, by=None, title=None, xscale="linear", yscale=None, band=
     """`y` against `x` over a table of runs, a line for each value of `by`.
 
     rows are flat dicts (`Result.row()`); x, y and by are their keys, in short or in full. Runs that share x and `by`,
-    such as seeds, become one point at their mean; `band` shades from their least to their greatest. Runs in which y
-    does not exist are left out. yscale is "linear" or "log"; by default log if the values span more than a factor 50.
+    such as seeds, become one point at their mean; `band` shades from their least to their greatest, and the legend says
+    what else they differ in. Runs in which y does not exist are left out. yscale is "linear" or "log"; by default log
+    if the values span more than a factor 50.
     """
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
     fig, axes = _figure()
@@ -290,45 +291,70 @@ def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title
     groups: dict = {}
     for row in rows:
         if row.get(x) is not None and row.get(y) is not None:
-            groups.setdefault(row.get(by) if by else "", {}).setdefault(row[x], []).append(row[y])
+            groups.setdefault(row.get(by) if by else "", {}).setdefault(row[x], []).append(row)
     if not groups:
         raise BadInput(f"at least one run must have both {x} and {y}, not none")
-    data, most, names = [], 1, any(isinstance(v, str) for group in groups.values() for v in group)
-    order = list(dict.fromkeys(str(v) for group in groups.values() for v in group)) if names else None
+    names = list(dict.fromkeys(at for points in groups.values() for at in points))
+    named = any(isinstance(at, str) for at in names)  # fabrics, say: marks in a row, with no line between them
+    data = []
     for k, (name, points) in enumerate(groups.items()):
-        at = list(points) if names else sorted(points)
-        mean = [float(np.mean(points[a])) for a in at]
-        low, high = [min(points[a]) for a in at], [max(points[a]) for a in at]
-        most = max(most, *(len(points[a]) for a in at))
-        where = [order.index(str(a)) for a in at] if names else at
-        colour = PALETTE[k % 7]
-        if band and any(a < b for a, b in zip(low, high, strict=True)):
-            ax.fill_between(where, low, high, color=colour, alpha=0.15, linewidth=0)
-        ax.plot(where, mean, color=colour, linestyle=DASHES[k % 7], marker=MARKERS[k % 7], markeredgecolor="white",
-                markeredgewidth=0.6, label=_say(name))  # fmt: skip
-        for a, m, lo, hi in zip(at, mean, low, high, strict=True):
-            point = {"y": y, by or "series": name, x: a, "mean": m, "min": lo, "max": hi, "runs": len(points[a])}
-            data.append(point)
-    if names:
-        ax.set_xticks(range(len(order)), order)
+        at = list(points) if named else sorted(points)
+        values = [[row[y] for row in points[here]] for here in at]
+        mean, low, high = [float(np.mean(v)) for v in values], [min(v) for v in values], [max(v) for v in values]
+        colour, marker, said = PALETTE[k % 7], MARKERS[k % 7], _say(by, name)
+        mark = {"color": colour, "marker": marker, "markeredgecolor": "white", "markeredgewidth": 0.6, "label": said}
+        if named:
+            aside = 0.5 * ((k + 1) / (len(groups) + 1) - 0.5)
+            where = [names.index(here) + aside for here in at]
+            if band:
+                ax.vlines(where, low, high, color=colour, alpha=0.35, linewidth=3)
+            ax.plot(where, mean, linestyle="none", **mark)
+        else:
+            if band and low != high:
+                ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+            ax.plot(at, mean, linestyle=DASHES[k % 7], **mark)
+        for here, m, lo, hi in zip(at, mean, low, high, strict=True):
+            point = {by or "series": name, x: here, "mean": m, "min": lo, "max": hi, "runs": len(points[here])}
+            data.append({"y": y, **point})
+    if named:
+        ax.set_xticks(range(len(names)), [str(name) for name in names])
+        ax.set_xlim(-0.5, len(names) - 0.5)
+        ax.grid(axis="x", visible=False)
     elif xscale == "log":
         _log(ax, "x")
-    heights = [point[k] for point in data for k in ("min", "max") if point[k] > 0]
-    if yscale is None:
-        yscale = "log" if heights and len(heights) == 2 * len(data) and max(heights) > 50 * min(heights) else "linear"
-    if yscale == "log":
+    least, greatest = min(point["min"] for point in data), max(point["max"] for point in data)
+    if yscale == "log" or (yscale is None and least > 0 and greatest > 50 * least):
         _log(ax, "y")
-    elif all(point["min"] >= 0 for point in data):
+    elif least >= 0:
         ax.set_ylim(bottom=0)
     ax.set_xlabel(keys.label(x))
     ax.set_ylabel(keys.label(y))
-    note = f"mean and range of {most} runs" if most > 1 and band else None
+    note = _note(groups, x, by) if band else None
     _finish(ax, title, legend=legend and (len(groups) > 1 or note is not None), note=note)
     return data
 
 
-def _say(name):
-    return f"{name:g}" if isinstance(name, float) else str(name)
+def _note(groups, x, by):
+    """What became one point: how many runs, and in what besides the seed they differ, lest an average hide it."""
+    points = [runs for group in groups.values() for runs in group.values()]
+    least, most = min(map(len, points)), max(map(len, points))
+    if most == 1:
+        return None
+    differ = [
+        key
+        for key in points[0][0]
+        if key.startswith(("fabric.", "workload.")) and key not in (x, by)
+        and any(len({repr(run.get(key)) for run in runs}) > 1 for runs in points)
+    ]  # fmt: skip
+    over = f"mean and range of {most} runs" if least == most else f"mean and range of {least} to {most} runs"
+    return over + (f",\ndiffering in {', '.join(keys.words(key) for key in differ)}" if differ else "")
+
+
+def _say(by, name):
+    """A line's name; a number alone says little, so it comes with what it is a number of."""
+    if isinstance(name, str) or by is None:
+        return str(name)
+    return f"{keys.words(by)} {name:g}" if isinstance(name, float) else f"{keys.words(by)} {name}"
 
 
 def _mark_percentiles(ax, count):
@@ -360,7 +386,8 @@ def _finish(ax, title, legend, note=None):
         ax.set_title(title)
     if legend:
         handles, names = ax.get_legend_handles_labels()
-        shown = ax.legend(handles, names, loc="best", title=note, alignment="left")
+        place = {"loc": "best"} if len(handles) <= 4 else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+        shown = ax.legend(handles, names, **place, title=note, alignment="left")
         shown.get_title().set_color("#666666")
 
 
