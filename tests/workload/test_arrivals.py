@@ -97,7 +97,7 @@ def test_ten_thousand_flows_unless_told():
 def test_notes_say_what_the_load_came_to():
     flows = Poisson(load=0.6, flows=10_000).draw(nodes=64, link=100 * Gbps, seed=1)
     assert flows.notes == (
-        "pareto sizes are truncated at 10 GB: their mean is 54.0062 KB, the nominal one 100 KB",
+        "pareto sizes are truncated at 10 GB: their mean is 54.006 KB, the nominal one 100 KB",
         f"load 0.6 of 100 Gbps was asked for; these flows offer {flows.realised_load(100 * Gbps):.4g}",
     )
 

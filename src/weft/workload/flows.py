@@ -85,7 +85,7 @@ class Flows:
             np.array_equal(getattr(self, name), getattr(other, name)) for name in COLUMNS
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         if not len(self):

@@ -6,6 +6,7 @@
 
 import csv
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,10 @@ class Sizes:
     """What every distribution answers: `draw`, `mean`, `effective_mean`, `citation`, and the name it is read from."""
 
     citation = ""
+
+    def draw(self, words: np.ndarray) -> np.ndarray:
+        """(f,) int64 bytes, one for each random word."""
+        raise NotImplementedError
 
     def effective_mean(self) -> float:
         """Mean of what is drawn, in bytes; differs from `mean` where a distribution is truncated."""
@@ -51,7 +56,6 @@ class Fixed(Sizes):
         return float(self.size)
 
     def draw(self, words: np.ndarray) -> np.ndarray:
-        """(f,) int64 bytes, one for each random word."""
         return np.full(len(words), self.size, np.int64)
 
 
@@ -72,7 +76,6 @@ class Uniform(Sizes):
         return (self.low + self.high) / 2
 
     def draw(self, words: np.ndarray) -> np.ndarray:
-        """(f,) int64 bytes, one for each random word."""
         fraction = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
         return self.low + (fraction * float(self.high - self.low + 1)).astype(np.int64)
 
@@ -88,7 +91,6 @@ class Exponential(Sizes):
         require(self.mean <= ENDLESS // 64, "mean", f"at most {ENDLESS // 64} bytes", self.mean)
 
     def draw(self, words: np.ndarray) -> np.ndarray:
-        """(f,) int64 bytes, one for each random word."""
         return _bytes(-random.ln(random.unit(words)) * float(self.mean))
 
 
@@ -131,11 +133,10 @@ class Pareto(Sizes):
     def notes(self) -> tuple[str, ...]:
         return (
             f"pareto sizes are truncated at {show_size(self.truncate)}: their mean is "
-            f"{show_size(self.effective_mean())}, the nominal one {show_size(self.mean)}",
+            f"{show_size(round(self.effective_mean()))}, the nominal one {show_size(self.mean)}",
         )
 
     def draw(self, words: np.ndarray) -> np.ndarray:
-        """(f,) int64 bytes, one for each random word."""
         drawn = self.scale * random.exp(-random.ln(random.unit(words)) / self.shape)
         return _bytes(np.minimum(drawn, float(self.truncate)))
 
@@ -181,10 +182,10 @@ class Empirical(Sizes):
     @property
     def mean(self) -> float:
         size, p = self.size, self.probability
-        return float(size[0] * p[0] + ((size[1:] + size[:-1]) / 2 * np.diff(p)).sum())
+        parts = [size[0] * p[0], *((size[1:] + size[:-1]) / 2 * np.diff(p))]
+        return float(sum(map(Fraction, parts)))  # exact, for the order of a sum is no machine's to choose
 
     def draw(self, words: np.ndarray) -> np.ndarray:
-        """(f,) int64 bytes, one for each random word."""
         size, p = self.size, self.probability
         u = random.unit(words)
         k = np.searchsorted(p, u)  # p[k-1] < u <= p[k]

@@ -148,7 +148,7 @@ def _read_csv(lines, path) -> Table:
     else:
         lines = lines[1:]
         names = _header(cells, f"{path}, line {number}")
-    columns = {name: [] for name in names}
+    columns: dict[str, list[np.ndarray]] = {name: [] for name in names}
     rounded = 0
     rows = iter(lines)
     while chunk := list(islice(rows, CHUNK)):
@@ -344,7 +344,7 @@ def _read_matrix(lines, path) -> Table:
         columns, notes = _careful_matrix(flows, path)
     if ignored:
         notes.append(f"{_count(ignored, 'line')} on triggers or failures {'was' if ignored == 1 else 'were'} ignored")
-    table = Table(*columns, line=np.array([number for number, _ in flows], np.int64), notes=tuple(notes))
+    table = Table(*columns, np.array([number for number, _ in flows], np.int64), tuple(notes))
     if "nodes" in declared:
         for name, column in (("src", table.src), ("dst", table.dst)):
             table.check(path, name, column < declared["nodes"], f"below Nodes, {declared['nodes']}", column)
