@@ -1,6 +1,7 @@
 """What enters a fabric: workloads are descriptions, `draw` makes them a table of flows."""
 
 from weft.workload.arrivals import Bursts, Poisson
+from weft.workload.files import inputs
 from weft.workload.flows import ENDLESS, Flows
 from weft.workload.patterns import AllToAll, Hotspot, Incast, Outcast, Permutation, Shorts, Shuffle
 from weft.workload.traces import Trace
@@ -18,4 +19,4 @@ WORKLOADS = {
     "trace": Trace,
 }
 
-__all__ = ["ENDLESS", "WORKLOADS", "Flows", *(workload.__name__ for workload in WORKLOADS.values())]
+__all__ = ["ENDLESS", "WORKLOADS", "Flows", "inputs", *(workload.__name__ for workload in WORKLOADS.values())]
