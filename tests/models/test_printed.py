@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import BadInput
-from weft.models import merchant, shoal, tables
+from weft.models import merchant, shoal, stardust, tables
 
-MODELS = {"shoal": shoal, "merchant": merchant}
+MODELS = {"shoal": shoal, "merchant": merchant, "stardust": stardust}
 EXACT = {
     "shoal": "c01 c02 c03 c04 c05 c06 c07 c09 c10 c11 c14 c16 c17 c19 c22 c26 c39 c40",
     "merchant": "c01 c02 c03 c04 c05 c06 c07 c08 c09 c10 c11 c12 c13 c14 c15 c19 c21 c23",
+    "stardust": "c01 c02 c04 c05 c06 c07 c10 c12 c13 c14 c16 c22 c27 c28 c30 c33 c38",
 }
 EVERY = [(paper, key) for paper in MODELS for key in tables.printed(paper)]
 

@@ -47,7 +47,8 @@ class Row:
         """Computed minus printed, or None where either is not a number."""
         if isinstance(self.printed, str) or isinstance(self.computed, str) or None in (self.printed, self.computed):
             return None
-        return float(self.computed) - float(self.printed)
+        gap = float(self.computed) - float(self.printed)
+        return 0.0 if abs(gap) <= 1e-12 * max(1.0, abs(float(self.printed))) else gap
 
     def as_json(self) -> dict:
         printed = float(self.printed) if isinstance(self.printed, Decimal) else self.printed
