@@ -34,6 +34,12 @@ def test_flows_are_sorted_by_start_and_keep_their_order_and_number_when_equal():
     assert table.notes == ("flows were sorted by start",)
 
 
+def test_many_flows_that_start_together_keep_their_order():
+    """Enough of them that an unstable sort would show."""
+    table = Flows.of(nodes=2, src=np.zeros(5000), dst=np.ones(5000), size=1, start=np.arange(5000) * 7919 % 4)
+    assert all((np.diff(table.id[table.start == start]) > 0).all() for start in range(4))
+
+
 def test_what_is_no_flow_is_left_out_and_counted():
     table = flows(src=[0, 1, 2, 3], dst=[0, 1, 3, 0], size=[1, 0, 0, 5], start=0)
     assert table.id.tolist() == [3]
