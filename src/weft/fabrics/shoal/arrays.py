@@ -1,0 +1,114 @@
+"""Arrays for the kernel: laid out before a run, made larger during one, saved and read back."""
+
+import numpy as np
+
+from weft.engine import fingerprint
+from weft.fabrics.shoal import kernel as k
+from weft.fabrics.shoal.kernel import Plan, State
+from weft.schedule.rotation import Rounds
+
+RULES = {"paper": k.PAPER, "literal": k.LITERAL}
+WINDOW = 1024  # cells per pair that may be out of order at first; doubled when a run needs more
+
+
+def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_queues, age_interval, sharing) -> Plan:
+    """All that stays the same; `start` in slots, ascending."""
+    n, epoch, mirror = schedule.nodes, schedule.slots, schedule.mirror()
+    selves = np.flatnonzero(mirror == np.arange(len(mirror)))
+    alone = len(selves) == 1 and delay == 0 and rules == "paper"  # with delay the mirrored link needs no exception
+    numbers = np.zeros(k.NUMBERS, np.int64)
+    numbers[[k.N, k.CHANNELS, k.EPOCH, k.DELAY]] = n, schedule.channels, epoch, delay
+    numbers[k.SELF] = selves[0] if alone else -1
+    numbers[[k.RULES, k.READY_QUEUES, k.AGE_INTERVAL]] = RULES[rules], ready_queues, age_interval
+    numbers[[k.AGED, k.SHORTEST, k.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
+    late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
+    return Plan(
+        numbers, schedule.shift, schedule.first, schedule.last, mirror, schedule.place, late.astype(np.int32),
+        np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32),
+        np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64),
+    )  # fmt: skip
+
+
+def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
+    """Name -> (shape, dtype) of every array of a State with room for so many pairs and cells."""
+    numbers, w, flows = plan.numbers, len(plan.shift), len(plan.src)
+    n, channels, air = int(numbers[k.N]), int(numbers[k.CHANNELS]), int(numbers[k.DELAY]) + 1
+    words = -(-n // 64)
+    i32, i64, u64 = np.int32, np.int64, np.uint64
+    return dict(
+        queue=((w, n, 4), i32), owed=((w, n), i32), told=((n,), i32), left=((n,), i32),
+        busy=((w, words), u64), active=((words,), u64), pairs=((n, n), i32), count=((n,), i32), living=((n,), i32),
+        leave=((pairs, w), i32), source=((pairs,), i32), target=((pairs,), i32), next=((pairs,), i32),
+        turn=((pairs,), i64), since=((pairs,), i64), seq=((pairs,), i64), want=((pairs,), i64), got=((pairs,), i64),
+        undelivered=((pairs,), i64), early=((pairs, window // 64), u64), rest=((pairs,), i64), rested=((pairs,), i64),
+        cell=((cells, 4), i32), free=((cells,), i32),
+        air_cell=((air, channels, n), i32), air_pair=((air, channels, n), i32), air_leave=((air, channels, n), i32),
+        air=((air, channels, words), u64),
+        release=((flows,), i64), deliver=((flows,), i64), after=((flows,), i64), finish=((flows,), i64),
+        incast=((n,), i32), outcast=((n,), i32), waiting=((n,), i64),
+        inflow=((n,), i32), inflow_since=((n,), i64), inflow_slots=((n,), i64), received=((n,), i64),
+        lengths=((256,), i64), tally=((k.TALLY,), i64), print=((2,), u64),
+    )  # fmt: skip
+
+
+def first_room(plan: Plan) -> tuple[int, int]:
+    """Pairs and cells to make room for at first."""
+    n, channels = int(plan.numbers[k.N]), int(plan.numbers[k.CHANNELS])
+    pairs = min(len(plan.src), 4 * n) + 16
+    return pairs, max(64, 4 * n * channels)
+
+
+def make_state(plan: Plan) -> State:
+    """A rack in which nothing has happened."""
+    pairs, cells = first_room(plan)
+    # zeros and not empty: untouched pages then cost nothing, and a large quiet rack is small
+    state = State(**{name: np.zeros(shape, kind) for name, (shape, kind) in shapes(plan, pairs, cells).items()})
+    state.finish[:] = -1
+    state.free[:] = np.arange(cells)[::-1]
+    state.tally[k.FREE] = cells
+    state.print[:] = fingerprint.start()
+    return state
+
+
+def size(plan: Plan, pairs: int, cells: int) -> int:
+    """Bytes of a State with room for so many pairs and cells."""
+    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes(plan, pairs, cells).values())
+
+
+def grow(state: State, why: int) -> State:
+    """The same state with twice the room for what ran out."""
+    if why == k.MORE_CELLS:
+        used, old = int(state.tally[k.FREE]), len(state.free)
+        cell, free = _longer(state.cell), np.zeros(2 * old, np.int32)
+        free[:old] = np.arange(2 * old - 1, old - 1, -1)
+        free[old : old + used] = state.free[:used]
+        state.tally[k.FREE] += old
+        return state._replace(cell=cell, free=free)
+    if why == k.MORE_PAIRS:
+        head, tail, room = int(state.tally[k.REST_HEAD]), int(state.tally[k.REST_TAIL]), len(state.rest)
+        ring = np.arange(head, tail) % room  # the ring is laid straight, as it wraps at another length now
+        rest, rested = _longer(state.rest), _longer(state.rested)
+        rest[: tail - head], rested[: tail - head] = state.rest[ring], state.rested[ring]
+        state.tally[[k.REST_HEAD, k.REST_TAIL]] = 0, tail - head
+        rows = ("leave", "source", "target", "next", "turn", "since", "seq", "want", "got", "undelivered", "early")
+        return state._replace(rest=rest, rested=rested, **{name: _longer(getattr(state, name)) for name in rows})
+    return state._replace(early=_wider(state))
+
+
+def _longer(array):
+    out = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _wider(state):
+    """`early` with twice the window: cell q stands at bit q modulo the window."""
+    pairs, words = state.early.shape
+    old = np.unpackbits(state.early.view(np.uint8), axis=1, bitorder="little")
+    out = np.zeros((pairs, 2 * old.shape[1]), np.uint8)
+    for h in np.flatnonzero(state.early.any(axis=1)):
+        at = np.flatnonzero(old[h])
+        want, size = int(state.want[h]), old.shape[1]
+        seq = want + (at - want) % size
+        out[h, seq % (2 * size)] = 1
+    return np.packbits(out, axis=1, bitorder="little").view(np.uint64).copy()

@@ -1,0 +1,304 @@
+"""Shoal again, in plain objects and one cell at a time, for reading beside the paper and for checking the kernel.
+
+`Rack` is §3.3 of the paper. Every slot, each node works through its channels: it releases local cells into the queue
+of the node it faces, says how long the queue is that the last cell from that node went into, and sends the head of
+the queue or an empty cell. A cell sent in slot t arrives at the end of slot t + delay.
+
+What the paper leaves open, and what stands here for it, is in `notes.md`. `Released` is the authors' simulator.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from math import log2
+
+from weft.engine.fingerprint import Fingerprint
+from weft.schedule.rotation import Rounds
+
+
+@dataclass
+class Cell:
+    """A cell of application flow `flow`, the `seq`-th of the pair (src, dst)."""
+
+    flow: int
+    src: int
+    dst: int
+    seq: int
+    born: int  # when its pair was: feedback on a pair that has ended must not reach its successor
+
+
+@dataclass
+class Heard:
+    """What the source knows of a subflow's far queue: `ahead` cells in it at a moment of j's work."""
+
+    ahead: int
+    tick: int  # slot * channels + channel in which j looked
+    chased: bool = False  # another cell of the subflow left the source in that very slot
+
+
+OUT = "outstanding"  # a cell is on its way and nothing has been heard of it
+
+
+@dataclass
+class Pair:
+    """All traffic of one node for another: a *flow* of the paper, with one subflow per intermediate node."""
+
+    src: int
+    dst: int
+    born: int  # slot in which it came to be; it ends when all its cells are delivered
+    since: int = 0  # slot in which it last had nothing left to release and got something
+    flows: deque = field(default_factory=deque)  # [application flow, cells left, cells], in the order of service
+    subflow: dict = field(default_factory=dict)  # intermediate -> Heard, OUT, or absent: free to send
+    seq: int = 0
+    undelivered: int = 0
+    expected: int = 0  # receiver: every cell before this one has come
+    held: set = field(default_factory=set)  # receiver: cells that came before their turn
+
+    def next_cell(self, sharing):
+        """The next cell, of the application flow whose turn it is."""
+        if sharing == "shortest":
+            entry = min(self.flows, key=lambda entry: (entry[2], entry[0]))
+        else:
+            entry = self.flows[0]
+            self.flows.rotate(-1)
+        entry[1] -= 1
+        if entry[1] == 0:
+            self.flows.remove(entry)
+        cell = Cell(entry[0], self.src, self.dst, self.seq, self.born)
+        self.seq += 1
+        return cell
+
+
+class Node:
+    def __init__(self, nodes):
+        self.queue = [deque() for _ in range(nodes)]  # [j]: cells whose next hop is j
+        self.ready = [0] * nodes  # [j]: local flows that could have sent through j at its last turn and did not
+        self.turn = [0] * nodes  # [j]: where the round robin for j goes on
+        self.pairs = []  # local pairs with cells left to release, oldest first
+        self.owed = [None] * nodes  # [j]: the last cell from j, until its feedback is sent
+        self.told = [None] * nodes  # [j]: what was reported last time, on a link whose two directions share a slot
+
+
+class Rack:
+    """A rack under `rules` "paper" or "literal"; `flows` are (src, dst, cells, first slot), in order of start."""
+
+    def __init__(self, schedule: Rounds, flows, *, delay=0, rules="paper", ready_queues=True, age_interval=None,
+                 sharing="round-robin"):  # fmt: skip
+        self.schedule, self.delay, self.rules = schedule, delay, rules
+        self.ready_queues, self.sharing = ready_queues, sharing
+        self.age_interval = schedule.slots if age_interval is None else age_interval
+        n = schedule.nodes
+        self.peers = schedule.peers().tolist()
+        self.nodes = [Node(n) for _ in range(n)]
+        self.flows = [list(flow) for flow in flows]
+        self.undelivered = [flow[2] for flow in flows]
+        self.finish = [-1] * len(flows)
+        self.live = {}  # (src, dst) -> Pair, until its last cell is delivered
+        self.arrived = 0
+        self.air = deque()  # (slot of arrival, channel, sender, receiver, cell or None, feedback or None)
+        self.slot = 0
+        self.fingerprint = Fingerprint()
+        self.cells = {"local": 0, "forwarded": 0, "dummy": 0, "delivered": 0}
+        self.max_queue = self.max_node = self.max_held = 0
+        self.broken = {"subflow": 0, "bound": 0}
+        self.sent_now = {}  # (i, j) -> cell of i's own that left for j in this slot
+
+    # ------------------------------------------------------------------ a slot
+
+    def step(self):
+        """One slot: flows start, everyone sends, and what has travelled long enough arrives."""
+        self.start_flows()
+        self.sent_now = {}
+        for i, node in enumerate(self.nodes):
+            for channel, peers in enumerate(self.peers[self.slot % self.schedule.slots]):
+                if (j := peers[i]) >= 0:
+                    self.send(i, node, j, channel)
+        arriving = [m for m in self.air if m[0] == self.slot]
+        self.air = deque(m for m in self.air if m[0] != self.slot)
+        # A link that is its own mirror is taken first: its sender counts on no stranger's cell coming between.
+        for _, _, i, j, cell, feedback in sorted(arriving, key=lambda m: (not self.shares_slot(m[2], m[3]), m[1], m[2])):
+            self.receive(i, j, cell, feedback)
+        self.check()
+        self.slot += 1
+
+    def run(self, slots=None):
+        """Step until every flow is done, or `slots` times."""
+        while self.slot < slots if slots is not None else min(self.finish, default=0) < 0:
+            self.step()
+        return self
+
+    def start_flows(self):
+        while self.arrived < len(self.flows) and self.flows[self.arrived][3] <= self.slot:
+            src, dst, cells, _ = self.flows[self.arrived]
+            pair = self.live.setdefault((src, dst), Pair(src, dst, self.slot))
+            if not pair.flows:
+                self.nodes[src].pairs.append(pair)
+                pair.since = self.slot
+            pair.flows.append([self.arrived, cells, cells])
+            pair.undelivered += cells
+            self.arrived += 1
+
+    # ------------------------------------------------------------------ sending, §3.3.1 to §3.3.3
+
+    def send(self, i, node, j, channel):
+        self.release(i, node, j)
+        feedback = self.report(i, node, j, channel)
+        cell = node.queue[j].popleft() if node.queue[j] else None
+        if cell is None:
+            self.cells["dummy"] += 1
+        elif cell.src == i:
+            self.cells["local"] += 1
+            self.sent_now[i, j] = cell
+            if cell.dst == j and self.rules == "paper":
+                self.live[i, j].subflow.pop(j)  # nothing waits beyond: the direct subflow is free again
+        else:
+            self.cells["forwarded"] += 1
+        self.air.append((self.slot + self.delay, channel, i, j, cell, feedback))
+
+    def release(self, i, node, j):
+        """Put local cells into Q_ij: one if it holds none (ready queues), else one of every flow that may (eq. 2)."""
+        queue, pairs = node.queue[j], list(node.pairs)
+        length = len(queue)
+        local = any(cell.src == i for cell in queue)
+        start = node.turn[j] if node.turn[j] < len(pairs) else 0
+        node.ready[j] = 0
+        for k in range(len(pairs)):
+            at = (start + k) % len(pairs)
+            pair = pairs[at]
+            if not self.may_send(pair, j, length):
+                continue
+            if (self.ready_queues and local) or not self.old_enough(pair, length):
+                node.ready[j] += 1
+                continue
+            queue.append(pair.next_cell(self.sharing))
+            pair.subflow[j] = OUT
+            local = True
+            node.turn[j] = (at + 1) % len(pairs)
+            if not pair.flows:
+                node.pairs.remove(pair)
+            if not self.ready_queues:
+                length += 1
+        if not self.ready_queues:
+            node.ready[j] = 0
+        self.max_queue = max(self.max_queue, len(queue))
+        self.max_node = max(self.max_node, sum(map(len, node.queue)))
+
+    def may_send(self, pair, j, length):
+        """Eq. (2): will the far queue have let our last cell go when a new one arrives behind `length` others?"""
+        heard = pair.subflow.get(j)
+        if heard is None:
+            return True
+        if heard == OUT:
+            return False
+        e = self.schedule.slots
+        if self.rules == "literal":
+            return length + self.slot // e - heard.tick >= heard.ahead
+        arrival = self.slot + length * e + self.delay  # at the end of this slot; the queue sends once an epoch
+        if not heard.chased:
+            return self.turns(j, pair.dst, heard.tick, arrival) >= heard.ahead
+        # Our other cell came at the end of the slot in which j looked, right behind what j saw: j looks last, when
+        # its other channels have had their turn, and takes in this link's cell before those of the others.
+        return self.turns(j, pair.dst, heard.tick, arrival) >= heard.ahead + 1
+
+    def turns(self, j, k, tick, slot):
+        """How often j sends to k after `tick` and no later than in `slot`."""
+        c = self.schedule.channels
+        period, place = len(self.schedule.shift), self.schedule.where(j, k)
+        return ((slot + 1) * c - 1 - place) // period - (tick - place) // period
+
+    def old_enough(self, pair, length):
+        """§3.3.3: a flow of age a uses only queues of at most 2^a cells."""
+        if self.age_interval == 0:
+            return True
+        age = (self.slot - pair.since) // self.age_interval
+        return age >= log2(self.schedule.nodes) or length <= 2**age
+
+    def report(self, i, node, j, channel):
+        """Eq. (1), (6): how much waits where the last cell from j went; None if that is nothing we keep."""
+        cell = node.owed[j]
+        node.owed[j] = None
+        if self.shares_slot(i, j):
+            # The answer to a cell comes an epoch late here; it is repeated once, so that two can be under way.
+            node.told[j], cell = cell, cell or node.told[j]
+        if cell is None:
+            return None
+        waiting = len(node.queue[cell.dst]) if cell.dst != i else 0
+        ready = node.ready[cell.dst] if cell.dst != i else 0
+        if self.rules == "literal":
+            if self.ready_queues and cell.dst != i:
+                waiting = max(0, waiting + ready - 1)
+            return cell, waiting
+        return cell, Heard(waiting + ready, self.slot * self.schedule.channels + channel)
+
+    def shares_slot(self, i, j):
+        """Whether i → j is its own mirror and the exception for it is made: both directions in one place, no delay."""
+        return self.rules == "paper" and self.delay == 0 and self.schedule.where(i, j) == self.schedule.where(j, i)
+
+    # ------------------------------------------------------------------ receiving
+
+    def receive(self, i, j, cell, feedback):
+        if feedback is not None:
+            self.hear(j, i, *feedback)
+        if cell is None:
+            return
+        if cell.dst == j:
+            self.fold(cell, j, hop=2 if cell.src != i else 1)
+            self.deliver(cell)
+            if self.rules == "literal" and cell.src == i:
+                self.nodes[j].owed[i] = cell
+            return
+        self.fold(cell, j, hop=0)
+        node = self.nodes[j]
+        if any((c.src, c.dst) == (cell.src, cell.dst) for c in node.queue[cell.dst]):
+            self.broken["subflow"] += 1
+        node.queue[cell.dst].append(cell)
+        node.owed[i] = cell
+        self.max_queue = max(self.max_queue, len(node.queue[cell.dst]))
+        self.max_node = max(self.max_node, sum(map(len, node.queue)))
+
+    def hear(self, i, j, cell, heard):
+        """The source takes in what j says of `cell`."""
+        pair = self.live.get((cell.src, cell.dst))
+        if pair is None or pair.born > cell.born:
+            return
+        if self.rules == "literal":
+            place, e = self.schedule.where(i, j) // self.schedule.channels, self.schedule.slots
+            pair.subflow[j] = Heard(heard, (self.slot + e - place) // e)  # counted from the next turn of i → j
+            return
+        if self.shares_slot(i, j):
+            if any(c.src == i and c.dst == cell.dst for c in self.nodes[i].queue[j]):
+                return  # about an earlier cell than the one that waits here
+            left = self.sent_now.get((i, j))
+            heard.chased = left is not None and left.dst == cell.dst
+        pair.subflow[j] = heard
+
+    def deliver(self, cell):
+        self.cells["delivered"] += 1
+        pair = self.live[cell.src, cell.dst]
+        pair.undelivered -= 1
+        pair.held.add(cell.seq)
+        while pair.expected in pair.held:
+            pair.held.remove(pair.expected)
+            pair.expected += 1
+        self.max_held = max(self.max_held, len(pair.held))
+        if pair.undelivered == 0:
+            del self.live[cell.src, cell.dst]
+        self.undelivered[cell.flow] -= 1
+        if self.undelivered[cell.flow] == 0:
+            self.finish[cell.flow] = self.slot
+
+    def fold(self, cell, j, hop):
+        self.fingerprint.fold(self.slot, cell.flow << 20 | j << 2 | hop)
+
+    # ------------------------------------------------------------------ laws
+
+    def check(self):
+        """Count queues beyond the bound: eq. (5) with ready queues, eq. (3) without."""
+        incast, outcast = [0] * len(self.nodes), [0] * len(self.nodes)
+        for src, dst in self.live:
+            outcast[src] += 1
+            incast[dst] += 1
+        for i, node in enumerate(self.nodes):
+            for j, queue in enumerate(node.queue):
+                own = sum(cell.src == i for cell in queue)
+                limit = incast[j] + (1 if self.ready_queues else outcast[i])
+                self.broken["bound"] += len(queue) > limit or (self.ready_queues and own > 1)
