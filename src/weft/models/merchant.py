@@ -130,22 +130,31 @@ class Switch:
                 "core card": Bill(ASIC=8, CPU=1, EEP=2 * k)}
 
     def parts(self) -> Bill:
-        """What the network is made of: chips, optics, boxes.
+        """What the network is made of: chips, optics and boxes."""
+        return self.chips_and_optics() + self.boxes()
 
-        Boxes of other radices than 24 take the space of as many 24-port ones as have the same front panel.
-        """
+    def chips_and_optics(self) -> Bill:
+        """All that the paper prices (§V)."""
         if self.network == 1:
-            tor = Bill({"ASIC": 1, "CPU": 1, "PHY": self.radix, "SFP+": self.radix, "TOR chassis": 1})
+            tor = Bill({"ASIC": 1, "CPU": 1, "PHY": self.radix, "SFP+": self.radix})
             return tor * sum(self.chips.values())
         boards = (self.boards["line card"] * self.line_cards + self.boards["midplane"] * self.pods
                   + self.boards["uplink card"] * (self.pods * self.uplink_cards)
                   + self.boards["core card"] * self.core_cards)
         optics = 2 * self.pods * self.plugs  # one at each end
         uplinks = Bill(QSFP=optics) if self.network == 3 else Bill({"SFP+": 4 * optics})
+        return boards + Bill({"SFP+": self.ports}) + uplinks
+
+    def boxes(self) -> Bill:
+        """All that takes space (§IV-A).
+
+        Boxes of other radices than 24 take the space of as many 24-port ones as have the same front panel.
+        """
+        if self.network == 1:
+            return Bill({"TOR chassis": sum(self.chips.values())})
         scale = np.asarray(self.radix) ** 2 / 4 / POD_PORTS
         modules = np.where(np.asarray(self.radix) == 24, self.modules, np.asarray(self.core_cards) / MODULE_CARDS)
-        boxes = Bill({"pod chassis": _whole(self.pods * scale), "core module": _whole(modules)})
-        return boards + Bill({"SFP+": self.ports}) + uplinks + boxes
+        return Bill({"pod chassis": _whole(self.pods * scale), "core module": _whole(modules)})
 
     # -------------------------------------------------------- bandwidth
 
@@ -286,31 +295,21 @@ def _table_6(catalogue):
             for what, field in (("cost", "price"), ("power", "watts"))}
 
 
-def _chips(switch, cpus=None):
-    """The priced parts of a network, boxes left out; `cpus` replaces the count of CPUs."""
-    bill = {part: switch.parts()[part] for part in _CHIPS}
-    return Bill(bill if cpus is None else bill | {"CPU": cpus})
-
-
 def _table_7(catalogue):
     rows = {}
     for n in NETWORKS:
         switch = Switch(network=n)
-        bill = _chips(switch)
+        bill = switch.chips_and_optics()
         rows |= {f"bisection bandwidth, network {n}": switch.bisection / (1000 * Gbps),
                  f"cost, network {n}": catalogue.price(bill) / 1e6,
                  f"power, network {n}": catalogue.watts(bill) / 1e3,
                  f"cabling complexity, network {n}": switch.long_cables,
-                 f"space, network {n}": catalogue.rack_units(_boxes(switch))}
+                 f"space, network {n}": catalogue.rack_units(switch.boxes())}
         if n != 1:
-            printed = _chips(switch, cpus=tables.value("merchant", "V", f"CPU, network {n}"))
+            printed = Bill({**bill, "CPU": tables.value("merchant", "V", f"CPU, network {n}")})
             rows |= {f"cost, network {n}, 132 CPUs": catalogue.price(printed) / 1e6,
                      f"power, network {n}, 132 CPUs": catalogue.watts(printed) / 1e3}
     return rows
-
-
-def _boxes(switch):
-    return Bill({name: n for name, n in switch.parts().items() if name.endswith(("chassis", "module"))})
 
 
 def _table_8(catalogue):
@@ -327,8 +326,8 @@ def _claims(catalogue):
     from weft.models.cabling import Wiring, copper_between_pods
 
     one, two, three = (Switch(network=n) for n in NETWORKS)
-    cost = {n: catalogue.price(_chips(net)) for n, net in enumerate((one, two, three), 1)}
-    power = {n: catalogue.watts(_chips(net)) for n, net in enumerate((one, two, three), 1)}
+    cost = {n: catalogue.price(net.chips_and_optics()) for n, net in enumerate((one, two, three), 1)}
+    power = {n: catalogue.watts(net.chips_and_optics()) for n, net in enumerate((one, two, three), 1)}
     optics = Bill({part: three.parts()[part] for part in ("SFP+", "QSFP")})
     big, old = Switch(radix=64), FatTree.of_switches(48)
     copper = copper_between_pods(48)
@@ -339,7 +338,7 @@ def _claims(catalogue):
     return {
         "cost saved": 100 * (1 - cost[3] / cost[1]),
         "power saved": 100 * (1 - power[3] / power[1]),
-        "space saved": 100 * (1 - catalogue.rack_units(_boxes(three)) / catalogue.rack_units(_boxes(one))),
+        "space saved": 100 * (1 - catalogue.rack_units(three.boxes()) / catalogue.rack_units(one.boxes())),
         "cables between discrete switches (abstract)": one.switch_links,
         "long cables between discrete switches": one.long_cables,
         "long cables, network 3": three.long_cables,

@@ -177,5 +177,5 @@ def _show(value, sign=False):
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
         return f"{int(value):{form},}" if value else "0"
     if abs(value) >= 1000:
-        return f"{value:{form},.1f}"
+        return f"{value:{form},.2f}"
     return f"{value:{form}.4g}" if sign else f"{value:.6g}"
