@@ -1,0 +1,445 @@
+"""A crossbar, one slot at a time: cells arrive, a matching is made, cells leave.
+
+Inside a slot everything happens in this order, whatever the buffers:
+
+1. cells arrive and enter a buffer, or are refused;
+2. the scheduler looks at the buffers as they are now and decides, in as many iterations as it has;
+3. what was decided moves, from the outputs back to the inputs, so that no cell crosses two stages in one slot.
+
+A cell that leaves in the slot in which it arrived has waited 0 slots. There is a loop over slots for each family of
+buffers, so that a run compiles only what it needs, and `sprint`, the shortest of them.
+"""
+
+import numpy as np
+
+from weft.engine.fingerprint import fold
+from weft.engine.jit import kernel
+from weft.engine.random import word
+from weft.fabrics.crossbar import arrivals, emulation, schedulers, stages
+from weft.fabrics.crossbar.arrivals import members, uniform
+from weft.fabrics.crossbar.bits import NOBODY, part, trailing_zeros
+from weft.fabrics.crossbar.queues import admit_voq, head, label, leave_voq, length, output_of, pop, push, stamp_of
+from weft.fabrics.crossbar.schedulers import Scheduler, islip_once
+from weft.fabrics.crossbar.state import IN, OUT, STAMP, TAG, Buffers, Count, Kind, Level, Plan
+from weft.schedule.matching import HEAVIEST, NOISE
+
+_0, _1, _16, _32 = (np.uint64(k) for k in (0, 1, 16, 32))
+_SHIFT = np.uint64(64 - NOISE)
+
+
+@part
+def tally(number, slot, warmup, gone, delay, last, per_output, print_, count):
+    """Note the cells that left in this slot: how long they waited, and who they were."""
+    longest, total, timed, clashes = count[Count.LONGEST], count[Count.DELAY], 0, 0
+    ceiling = delay.size - 1
+    measured = np.int64(slot >= warmup)
+    for k in range(number):
+        stamp, j = gone[STAMP, k], gone[OUT, k]
+        waited = slot - np.int64(stamp)
+        if np.int64(stamp) >= warmup:
+            delay[np.uint64(min(waited, ceiling))] += 1
+            longest = max(longest, waited)
+            total += waited
+            timed += 1
+        clashes += np.int64(last[j] > slot)
+        last[j] = slot + 1
+        per_output[j] += measured
+        fold(print_, np.uint64(slot) << _32 | gone[IN, k] << _16 | j, stamp)
+    count[Count.DELIVERED] += number
+    count[Count.MEASURED] += number * measured
+    count[Count.TIMED] += timed
+    count[Count.DELAY] = total
+    count[Count.LONGEST] = longest
+    count[Count.CLASHES] += clashes
+
+
+@kernel
+def note(number, slot, warmup, gone, delay, last, per_output, print_, count):
+    """`tally`, to be called."""
+    tally(number, slot, warmup, gone, delay, last, per_output, print_, count)
+
+
+@kernel
+def finish(number, slot, gone, flow_due, flow_finish):
+    """Note the flows whose last cell left in this slot."""
+    for k in range(number):
+        f = np.int64(gone[TAG, k])
+        flow_due[f] -= 1
+        if flow_due[f] == 0:
+            flow_finish[f] = slot
+
+
+@kernel
+def keep_line(number, came, count):
+    """Let only the first cell of every input onto its line; the others are late."""
+    kept = 0
+    for a in range(number):
+        if a > 0 and came[IN, a] == came[IN, a - 1]:
+            count[Count.LATE] += 1
+        else:
+            came[IN, kept], came[OUT, kept] = came[IN, a], came[OUT, a]
+            kept += 1
+    return kept
+
+
+@kernel
+def hold(number, slot, senders, n, fanout, keys, outputs, came, cells, info, free, level,
+         queue):  # fmt: skip
+    """Put arrivals into the queues of their senders, and offer the first cell of every sender instead."""
+    peak = level[Level.PEAK]  # of the queues in the switch, which these are not
+    for a in range(number):
+        if fanout == 1 or came[TAG, a] == _0:
+            i = np.int64(came[IN, a])
+            push(senders + i, slot, label(i, came[OUT, a], 0), cells, info, free, level, queue)
+    level[Level.PEAK] = peak
+    count = 0
+    for i in range(n):
+        if length(senders + i, queue) == 0:
+            continue
+        c = head(senders + i, queue)
+        stamp, size = stamp_of(c, cells), 1
+        if fanout > 1:
+            size = members(stamp * n + i, n, fanout, keys, outputs)
+        else:
+            outputs[0] = output_of(c, info)
+        for copy in range(size):
+            came[IN, count], came[OUT, count], came[STAMP, count] = i, outputs[copy], stamp
+            if fanout > 1:
+                came[TAG, count] = copy
+            count += 1
+    return count
+
+
+@kernel
+def let_go(number, refused, refusals, senders, came, cells, free, level, queue):
+    """Take cells that were let in off the queues of their senders."""
+    at, previous = 0, NOBODY
+    for a in range(number):
+        i = np.int64(came[IN, a])
+        if at < refusals and refused[at] == a:
+            at += 1
+        elif i != previous:
+            pop(senders + i, cells, free, level, queue)
+        previous = i
+
+
+@kernel
+def weigh(kind, turn, one_queue, key, want, everyone, weight, cells, queue, n):
+    """Write the weight of every request, by the length of its queue, the age of its first cell, or one for all."""
+    weight[:] = 0
+    per_set = everyone.size
+    for j in range(n):
+        for w in range(per_set):
+            asking = want[j * per_set + w]
+            while asking != _0:
+                i = w * 64 + np.int64(trailing_zeros(asking))
+                asking &= asking - _1
+                q = i if one_queue else i * n + j
+                if kind == Scheduler.LQF:
+                    weight[i * n + j] = length(q, queue)
+                elif kind == Scheduler.OCF:
+                    weight[i * n + j] = turn - stamp_of(head(q, queue), cells) + 1
+                else:
+                    by = min(length(q, queue), HEAVIEST) if kind == Scheduler.MWM else 1
+                    noise = np.int64(word(key, (turn * n + i) * n + j) >> _SHIFT) // n
+                    weight[i * n + j] = (by << NOISE) + noise
+
+
+@kernel
+def schedule(plan, turn, slot, keys, cells, queue, everyone, want, given, idle, grant, accept, choice, owner, mate,
+             pairs, weight, labels, done, pointer, rounds):  # fmt: skip
+    """Make the matching of a slot, or of phase `turn` where there are several. Returns the number of pairs."""
+    kind, iterations, n = plan[Plan.SCHEDULER], plan[Plan.ITERATIONS], plan[Plan.PORTS]
+    key = keys[keys.size - 1]
+    if kind == Scheduler.ISLIP and iterations == 1 and n <= 64:
+        count = schedulers.islip_short(want, given, grant, accept, choice, pairs)
+        rounds[min(count, 1)] += 1
+        return count
+    if kind == Scheduler.ESLIP:
+        count = schedulers.eslip(want, everyone, pointer, pairs)
+        rounds[min(count, 1)] += 1
+        return count
+    used = 0
+    if kind == Scheduler.ISLIP or kind == Scheduler.RRM:
+        always = kind == Scheduler.RRM
+        used = schedulers.slip(iterations, always, want, everyone, idle, given, grant, accept, owner, mate)
+    elif kind == Scheduler.PIM:
+        used = schedulers.pim(iterations, turn, key, want, everyone, idle, given, owner, mate)
+    elif kind == Scheduler.DRRM:
+        used = schedulers.drrm(iterations, want, everyone, given, grant, accept, owner, mate)
+    elif kind == Scheduler.WAVEFRONT:
+        used = schedulers.wavefront(turn, want, everyone, owner, mate)
+    else:
+        fifo = plan[Plan.BUFFERS] == Buffers.FIFO
+        seen = slot if kind == Scheduler.OCF else turn
+        weigh(kind, seen, fifo, key, want, everyone, weight, cells, queue, n)
+        if kind == Scheduler.LQF or kind == Scheduler.OCF:
+            used = schedulers.heaviest(iterations, turn, want, everyone, idle, given, weight, owner, mate)
+        else:
+            used = schedulers.maximum(weight, labels, done, owner, mate)
+    count = 0
+    for i in range(n):
+        if mate[i] != NOBODY:
+            pairs[count] = np.uint64(i) << _32 | np.uint64(mate[i])
+            count += 1
+    rounds[used if count else 0] += 1
+    return count
+
+
+@kernel
+def arrive(slot, plan, keys, keep, other, burst, drawn, choice, came):
+    """Draw the cells of this slot. Returns how many entries there are."""
+    kind, chance, is_uniform = plan[Plan.KIND], np.uint64(plan[Plan.CHANCE]), plan[Plan.UNIFORM] != 0
+    if kind == Kind.UNIFORM:
+        return uniform(slot, keys[0], chance, drawn, came)
+    if kind == Kind.SKEWED:
+        return arrivals.skewed(slot, keys[0], plan[Plan.WHOLE], chance, is_uniform, keep, other, drawn, came)
+    if kind == Kind.BURSTS:
+        end = np.uint64(plan[Plan.END])
+        return arrivals.bursts(slot, keys[0], keys[1], chance, end, is_uniform, keep, other, burst, came)
+    return arrivals.multicast(slot, chance, plan[Plan.FANOUT], keys, drawn, choice, came)
+
+
+@part
+def sample(slot, samples, period, level, count):
+    """Write down the state of things, every `period` slots."""
+    row = slot // period
+    if slot % period == 0 and row < samples.shape[0]:
+        samples[row, 0], samples[row, 1] = slot, np.int64(level[Level.HELD])
+        samples[row, 2], samples[row, 3] = count[Count.DELIVERED], count[Count.LOST] + count[Count.LATE]
+
+
+@part
+def begin(s, slot, stop):
+    """The next slot in which anything can happen, from `slot` on; NOBODY if every flow has been delivered."""
+    if s.plan[Plan.KIND] == Kind.FLOWS and s.count[Count.ACTIVE] == 0 and s.level[Level.HELD] == _0:
+        if s.arrived[0] == s.flow_src.size:
+            slot = NOBODY
+        else:
+            slot = max(slot, min(s.flow_start[s.arrived[0]], stop))
+    return slot
+
+
+@part
+def intake(s, slot):
+    """Cells that ask to be let in in this slot, in `came`. Returns how many."""
+    p, count, level = s.plan, s.count, s.level
+    sample(slot, s.samples, p[Plan.PERIOD], level, count)
+    if p[Plan.KIND] == Kind.FLOWS:
+        arrivals.start_flows(slot, s.flow_src, s.flow_start, s.flow_next, s.active, s.arrived, count)
+        flags = p[Plan.BUFFERS] == Buffers.VOQ or p[Plan.BUFFERS] == Buffers.CIOQ or p[Plan.BUFFERS] == Buffers.CICQ
+        depth = p[Plan.DEPTH] if flags and p[Plan.FLOW_CONTROL] else 0
+        number = arrivals.offer(slot, depth, s.flow_dst, s.flow_next, s.active, s.before, s.queue, s.came)
+    else:
+        number = arrive(slot, p, s.keys, s.keep, s.other, s.burst, s.drawn, s.choice, s.came)
+        count[Count.OFFERED] += number
+        if p[Plan.FLOW_CONTROL]:
+            level[Level.HELD] += np.uint64(number)
+            number = hold(
+                number, slot, p[Plan.SENDERS], p[Plan.PORTS], p[Plan.FANOUT], s.keys, s.choice, s.came, s.cells, s.info,
+                s.free, level, s.queue,
+            )  # fmt: skip
+        else:
+            if p[Plan.WHOLE] > 0:
+                number = keep_line(number, s.came, count)
+            s.came[STAMP, :number] = np.uint64(slot)
+    return number
+
+
+@part
+def settle(s, number, refusals):
+    """Account for this slot's arrivals, now that it is known which were let in."""
+    p, count, level = s.plan, s.count, s.level
+    controlled = p[Plan.FLOW_CONTROL] != 0
+    if p[Plan.KIND] == Kind.FLOWS:
+        lost = 0 if controlled else refusals
+        count[Count.OFFERED] += number - refusals + lost
+        count[Count.LOST] += lost
+        level[Level.HELD] += np.uint64(number - refusals)
+        arrivals.sent(
+            number, s.refused, refusals, not controlled, s.flow_left, s.flow_next, s.active, s.before, s.came, count
+        )
+    elif controlled:
+        let_go(number, s.refused, refusals, p[Plan.SENDERS], s.came, s.cells, s.free, level, s.queue)
+    else:
+        count[Count.LOST] += refusals
+        level[Level.HELD] += np.uint64(number - refusals)
+
+
+@part
+def conclude(s, slot, number):
+    """Account for the cells that left."""
+    s.level[Level.HELD] -= np.uint64(number)
+    note(number, slot, s.plan[Plan.WARMUP], s.gone, s.delay, s.last, s.per_output, s.print, s.count)
+    if s.plan[Plan.KIND] == Kind.FLOWS:
+        finish(number, slot, s.gone, s.flow_due, s.flow_finish)
+
+
+@kernel
+def matched(state, stop):
+    """Run buffers that need a matching until slot `stop`: virtual output queues, FIFO, shared memory, and outputs."""
+    s, p = state, state.plan
+    buffers, n, fanout, capacity = p[Plan.BUFFERS], p[Plan.PORTS], p[Plan.FANOUT], p[Plan.CAPACITY]
+    slot = s.clock[0]
+    while slot < stop:
+        at = begin(s, slot, stop)
+        if at == NOBODY or at >= stop:
+            slot = slot if at == NOBODY else stop
+            break
+        slot = at
+        number = intake(s, slot)
+        if buffers == Buffers.FIFO:
+            refusals = stages.admit_fifo(
+                number, n, capacity, fanout, s.keys, s.choice, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue,
+                s.want, s.used,
+            )  # fmt: skip
+        elif buffers == Buffers.SHARED:
+            refusals = stages.admit_shared(
+                number, n, capacity, fanout, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.want, s.used,
+                s.freed, s.count,
+            )  # fmt: skip
+        else:
+            refusals = stages.admit_queues(
+                number, p[Plan.DEPTH], n, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.want
+            )
+        settle(s, number, refusals)
+        number = 0
+        for turn in range(slot * p[Plan.UP] // p[Plan.DOWN], (slot + 1) * p[Plan.UP] // p[Plan.DOWN]):
+            number = schedule(
+                p, turn, slot, s.keys, s.cells, s.queue, s.everyone, s.want, s.given, s.idle, s.grant, s.accept,
+                s.choice, s.owner, s.mate, s.pairs, s.weight, s.labels, s.done, s.pointer, s.rounds,
+            )  # fmt: skip
+            if buffers == Buffers.VOQ:
+                stages.leave_queues(
+                    number, n, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want, s.gone, s.count
+                )
+            elif buffers == Buffers.FIFO:
+                stages.leave_fifo(
+                    number, n, fanout, s.keys, s.choice, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want, s.used,
+                    s.gone,
+                )  # fmt: skip
+            elif buffers == Buffers.SHARED:
+                stages.leave_shared(
+                    number, n, fanout, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want, s.freed, s.gone, s.count
+                )
+            else:
+                stages.cross(number, n, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want)
+        if buffers == Buffers.CIOQ:
+            number = stages.step_queues(n * n, n, s.cells, s.info, s.free, s.level, s.queue, s.gone)
+        conclude(s, slot, number)
+        slot += 1
+    s.clock[0] = slot
+    return slot
+
+
+@kernel
+def emulated(state, stop):
+    """Run a switch that emulates output queueing until slot `stop`."""
+    s, p = state, state.plan
+    n, critical = p[Plan.PORTS], p[Plan.SCHEDULER] == Scheduler.CCF
+    slot = s.clock[0]
+    while slot < stop:
+        at = begin(s, slot, stop)
+        if at == NOBODY or at >= stop:
+            slot = slot if at == NOBODY else stop
+            break
+        slot = at
+        number = intake(s, slot)
+        refusals = emulation.admit(
+            number, slot, n, p[Plan.DEPTH], critical, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.lists,
+            s.turn,
+        )  # fmt: skip
+        settle(s, number, refusals)
+        for _ in range(slot * p[Plan.UP] // p[Plan.DOWN], (slot + 1) * p[Plan.UP] // p[Plan.DOWN]):
+            emulation.phase(n, s.info, s.queue, s.lists, s.turn, s.owner, s.mate)
+        number = emulation.send(slot, n, s.cells, s.info, s.free, s.level, s.lists, s.turn, s.gone, s.count)
+        conclude(s, slot, number)
+        slot += 1
+    s.clock[0] = slot
+    return slot
+
+
+@kernel
+def staged(state, stop):
+    """Run buffers without a matching until slot `stop`: output queues, crosspoints, sub-switches."""
+    s, p = state, state.plan
+    buffers, n, group, depth = p[Plan.BUFFERS], p[Plan.PORTS], p[Plan.GROUP], p[Plan.DEPTH]
+    multicast = p[Plan.FANOUT] > 1
+    slot = s.clock[0]
+    while slot < stop:
+        at = begin(s, slot, stop)
+        if at == NOBODY or at >= stop:
+            slot = slot if at == NOBODY else stop
+            break
+        slot = at
+        number = intake(s, slot)
+        if buffers == Buffers.OQ:
+            refusals = stages.admit_oq(
+                number, p[Plan.CAPACITY], s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue
+            )
+        elif buffers == Buffers.CICQ:
+            refusals = stages.admit_cicq(
+                number, n, depth, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.want
+            )
+        else:
+            visible = (slot + p[Plan.WRITE]) * p[Plan.UP]
+            refusals = stages.admit_grouped(
+                number, n, group, depth, visible, buffers == Buffers.GCQ, multicast, s.came, s.refused, s.cells, s.info,
+                s.ready, s.free, s.level, s.queue,
+            )  # fmt: skip
+        settle(s, number, refusals)
+        if buffers == Buffers.OQ:
+            number = stages.step_queues(0, n, s.cells, s.info, s.free, s.level, s.queue, s.gone)
+        elif buffers == Buffers.CICQ:
+            number = stages.step_cicq(
+                n, p[Plan.INNER], s.cells, s.info, s.free, s.level, s.queue, s.everyone, s.want, s.given, s.filled, s.idle,
+                s.grant, s.accept, s.owner, s.mate, s.gone,
+            )  # fmt: skip
+        elif buffers == Buffers.HIERARCHICAL:
+            number = stages.step_hierarchical(
+                n, group, p[Plan.OUTER], s.cells, s.info, s.ready, s.free, s.level, s.queue, s.grant, s.owner, s.local,
+                s.choice, s.gone,
+            )  # fmt: skip
+        else:
+            number = stages.step_gcq(
+                slot, n, group, p[Plan.UP], p[Plan.INNER], p[Plan.OUTER], p[Plan.MEMORY], p[Plan.READ], multicast, s.cells,
+                s.info, s.ready, s.free, s.level, s.queue, s.used, s.grant, s.owner, s.gone, s.count,
+            )  # fmt: skip
+        conclude(s, slot, number)
+        slot += 1
+    s.clock[0] = slot
+    return slot
+
+
+@kernel
+def sprint(state, stop):
+    """`matched` for what is run most: virtual output queues, iSLIP with one iteration, at most 64 ports, uniform cells.
+
+    The same parts in the same order, pasted into one loop: no call is left in it.
+    """
+    p, count, level = state.plan, state.count, state.level
+    n, depth, chance, warmup, period = (
+        p[Plan.PORTS], p[Plan.DEPTH], np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP], p[Plan.PERIOD]
+    )  # fmt: skip
+    key, drawn, came, refused = state.keys[0], state.drawn, state.came, state.refused
+    cells, info, free, queue = state.cells, state.info, state.free, state.queue
+    want, given, grant, accept, choice, pairs = (
+        state.want, state.given, state.grant, state.accept, state.choice, state.pairs
+    )  # fmt: skip
+    gone, delay, last, per_output, print_ = state.gone, state.delay, state.last, state.per_output, state.print
+    rounds, samples = state.rounds, state.samples
+    for slot in range(state.clock[0], stop):
+        sample(slot, samples, period, level, count)
+        number = uniform(slot, key, chance, drawn, came)
+        count[Count.OFFERED] += number
+        refusals = admit_voq(
+            number, slot, False, False, depth, n, came, refused, cells, info, free, level, queue, want
+        )
+        count[Count.LOST] += refusals
+        served = islip_once(want, given, grant, accept, choice, pairs)
+        rounds[min(served, 1)] += 1
+        level[Level.HELD] += np.uint64(number - refusals - served)
+        leave_voq(served, n, False, pairs, cells, info, free, level, queue, want, gone, count)
+        tally(served, slot, warmup, gone, delay, last, per_output, print_, count)
+    state.clock[0] = max(state.clock[0], stop)
+    return stop

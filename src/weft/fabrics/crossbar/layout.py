@@ -1,0 +1,216 @@
+"""How large the arrays of a run are, and what stands in them before the first slot."""
+
+import numpy as np
+
+from weft import random
+from weft.errors import require
+from weft.fabrics.crossbar.bits import NOBODY, full, words
+from weft.fabrics.crossbar.schedulers import Scheduler
+from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAG, TAIL, Buffers, Count, Kind, Level, Plan, State
+from weft.schedule.matching import CHOICES
+from weft.workload.traffic import LONGEST, Cells
+
+SAMPLES = 1024  # rows of the time series
+DELAYS = 1 << 20  # entries of the histogram of delays
+_U4, _U8, _I8 = np.uint32, np.uint64, np.int64
+
+
+def controlled(fabric, traffic) -> bool:
+    """Do senders wait for room?"""
+    return not isinstance(traffic, Cells) if fabric.flow_control is None else fabric.flow_control
+
+
+def queues(fabric) -> int:
+    """Queues inside the switch."""
+    n, rows = fabric.ports, fabric.ports // fabric.group
+    return {
+        "fifo": n, "voq": n * n, "shared": n * n, "cioq": n * n + n, "cicq": 2 * n * n,
+        "hierarchical": 2 * n * rows, "gcq": 3 * n * rows, "oq": n,
+    }[fabric.buffers]  # fmt: skip
+
+
+def capacity(fabric, fanout: int) -> int | None:
+    """Cells that the switch can hold, each copy and each stored original counted; None where there is no bound."""
+    n, rows, depth = fabric.ports, fabric.ports // fabric.group, fabric.queue_depth
+    sub = n * rows * fabric.inner * (1 if fanout == 1 else fanout + 1)
+    return {
+        "fifo": n * n * depth,
+        "voq": n * n * depth,
+        "shared": n * n * depth * (1 if fanout == 1 else fanout + 1),
+        "cioq": None,
+        "cicq": n * n * (depth + fabric.crosspoint),
+        "hierarchical": n * rows * (depth + fabric.output),
+        "gcq": n * rows * (depth + fabric.output) + sub,
+        "oq": n * n * depth,
+    }[fabric.buffers]
+
+
+def pool(fabric, traffic) -> int:
+    """Cells to reserve: no more than can be inside at once, nor than can ever arrive."""
+    n = fabric.ports
+    if isinstance(traffic, Cells):
+        per_slot = max(traffic.whole + 1, traffic.fanout)
+        ever = traffic.slots * n * per_slot * (2 if traffic.fanout > 1 else 1)
+        fanout = traffic.fanout
+    else:
+        ever, fanout = int(np.minimum(-(-traffic.size // fabric._payload()), 1 << 40).sum()), 1
+    bound = capacity(fabric, fanout)
+    held = ever if bound is None else min(bound, ever)
+    if controlled(fabric, traffic) and isinstance(traffic, Cells):
+        held += ever  # at the senders
+    return held + queues(fabric) + n + 2
+
+
+def shapes(fabric, traffic) -> dict[str, tuple]:
+    """name -> (shape, dtype) of every array of `State`."""
+    n, w = fabric.ports, words(fabric.ports)
+    cells = isinstance(traffic, Cells)
+    p = pool(fabric, traffic)
+    require(p < 1 << 32, "cells to keep", f"fewer than {1 << 32}: use fewer slots, or buffers of a depth", p)
+    f = 0 if cells else len(traffic)
+    skewed = cells and traffic.keep is not None
+    arrivals = n * (max(traffic.whole + 1, traffic.fanout) if cells else 1)
+    weighted = fabric.algorithm in ("lqf", "ocf", "mwm", "msm")
+    rows = n // fabric.group if fabric.buffers in ("hierarchical", "gcq") else 1
+    emulating = fabric.algorithm in ("ccf", "lihp")
+    slots = traffic.slots if cells else LONGEST
+    return {
+        "plan": (int(Plan.SIZE), _I8),
+        "clock": (1, _I8),
+        "keys": ((3 + traffic.fanout if cells else 3) + 1, _U8),
+        "keep": (n * n if skewed else 1, _U8),
+        "other": (n * n if skewed else 1, _U8),
+        "burst": (n, _I8),
+        "drawn": (n, _U8),
+        "came": ((4, arrivals + 1), _U8),
+        "refused": (arrivals, _I8),
+        "cells": (p, _U8),
+        "info": (p, _U8),
+        "ready": (p if fabric.buffers == "gcq" else 1, _I8),
+        "free": (p, _U4),
+        "level": (len(Level), _U8),
+        "queue": (4 * (queues(fabric) + n), _U4),
+        "used": (max(n, rows * rows), _I8),
+        "freed": (n, _I8),
+        "everyone": (w, _U8),
+        "want": (n * w, _U8),
+        "given": (n * w, _U8),
+        "filled": (n * w if fabric.buffers == "cicq" else 1, _U8),
+        "idle": (w, _U8),
+        "grant": (n, _U8),
+        "accept": (n, _U8),
+        "choice": (n * rows, _U8),
+        "owner": (n + 1, _I8),
+        "mate": (n, _I8),
+        "pairs": (n, _U8),
+        "weight": (n * n if weighted else 1, _I8),
+        "labels": ((4, n + 1), _I8),
+        "done": (n + 1, np.bool_),
+        "pointer": (1, _I8),
+        "local": (n * rows, _I8),
+        "lists": ((p if emulating else 1, 7), _I8),
+        "turn": (6 * n, _I8),
+        "gone": ((4, n), _U8),
+        "flow_src": (f, _I8),
+        "flow_dst": (f, _I8),
+        "flow_start": (f, _I8),
+        "flow_left": (f, _I8),
+        "flow_due": (f, _I8),
+        "flow_finish": (f, _I8),
+        "flow_next": (f, _I8),
+        "active": (n, _I8),
+        "before": (n, _I8),
+        "arrived": (1, _I8),
+        "count": (len(Count), _I8),
+        "delay": (min(slots, DELAYS) + 1, _I8),
+        "rounds": (max(fabric.iterations, 1) + 1, _I8),
+        "per_output": (n, _I8),
+        "last": (n, _I8),
+        "print": (2, _U8),
+        "samples": ((SAMPLES + 1, 4), _I8),
+    }
+
+
+def size(fabric, traffic) -> int:
+    """Bytes of all arrays."""
+    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes(fabric, traffic).values())
+
+
+def state(fabric, traffic, seed: int) -> State:
+    """The arrays of a run before its first slot."""
+    from weft.engine import fingerprint
+
+    n = fabric.ports
+    require(traffic.nodes == n, "nodes of the traffic", f"{n}, the ports of the switch", traffic.nodes)
+    waits = controlled(fabric, traffic)
+    if isinstance(traffic, Cells) and traffic.fanout > 1 and waits:
+        whole = fabric.buffers in ("fifo", "shared")
+        require(whole, "flow control", f"off for multicast with {fabric.buffers} buffers", True)
+    s = State(**{name: np.zeros(shape, kind) for name, (shape, kind) in shapes(fabric, traffic).items()})
+    inside = queues(fabric)
+    _fill(s.plan, fabric, traffic, waits, inside)
+    s.print[:] = fingerprint.start()
+    for column in (s.burst, s.active, s.before, s.owner, s.mate):
+        column[:] = NOBODY
+    s.turn[:] = NOBODY
+    s.turn[4 * n : 5 * n] = 0
+    s.everyone[:] = full(n)
+    s.came[TAG] = NO_TAG
+    s.flow_finish[:] = -1
+    if fabric.buffers == "cicq":
+        s.given.reshape(n, -1)[:] = s.everyone  # every crosspoint has room
+    table = s.queue.reshape(-1, 4)
+    table[:, HEAD] = table[:, TAIL] = np.arange(len(table))  # every queue owns a blank cell
+    s.level[Level.FRESH] = len(table)
+    s.keys[-1] = random.key(seed, CHOICES)
+    if isinstance(traffic, Cells):
+        s.keys[:3] = traffic.key, traffic.end_key, traffic.fanout_key
+        s.keys[3:-1] = [traffic.member_key(copy) for copy in range(traffic.fanout)]
+        if traffic.keep is not None:
+            s.keep[:], s.other[:] = traffic.keep.ravel(), traffic.other.ravel()
+    else:
+        s.flow_src[:], s.flow_dst[:] = traffic.src, traffic.dst
+        s.flow_start[:] = -(-traffic.start // fabric.slot)
+        if len(traffic):
+            last = int(s.flow_start[-1])
+            require(last < LONGEST, "start of the last flow", f"within {LONGEST} slots", last)
+        s.flow_left[:] = s.flow_due[:] = -(-traffic.size // fabric._payload())
+    return s
+
+
+def _fill(plan, fabric, traffic, waits, inside):
+    n = fabric.ports
+    depth = fabric.queue_depth
+    registers = n // fabric.group if fabric.pipeline is None else fabric.pipeline
+    plan[Plan.PORTS], plan[Plan.BUFFERS] = n, Buffers[fabric.buffers.upper()]
+    plan[Plan.SCHEDULER], plan[Plan.ITERATIONS] = Scheduler[fabric.algorithm.upper()], fabric.iterations
+    plan[Plan.DEPTH], plan[Plan.CAPACITY] = depth, depth * n
+    plan[Plan.INNER] = fabric.inner * fabric.group if fabric.buffers == "gcq" else fabric.crosspoint
+    plan[Plan.OUTER], plan[Plan.GROUP] = fabric.output, fabric.group
+    plan[Plan.UP], plan[Plan.DOWN] = fabric.phases.numerator, fabric.phases.denominator
+    plan[Plan.WRITE] = plan[Plan.READ] = fabric.crossing
+    plan[Plan.MEMORY] = fabric.memory_cycles + registers
+    plan[Plan.FLOW_CONTROL], plan[Plan.SENDERS] = waits, inside
+    if isinstance(traffic, Cells):
+        plan[Plan.SLOTS], plan[Plan.WARMUP] = traffic.slots, traffic.warmup
+        plan[Plan.WHOLE], plan[Plan.CHANCE], plan[Plan.END] = traffic.whole, traffic.chance, traffic.end
+        plan[Plan.FANOUT], plan[Plan.UNIFORM] = traffic.fanout, traffic.keep is None
+        kind = Kind.SKEWED if traffic.whole or traffic.keep is not None else Kind.UNIFORM
+        plan[Plan.KIND] = Kind.BURSTS if traffic.end else Kind.MULTICAST if traffic.fanout > 1 else kind
+        plan[Plan.PERIOD] = -(-traffic.slots // SAMPLES)
+    else:
+        busiest = np.bincount(traffic.dst, -(-traffic.size // fabric._payload()), n).max() if len(traffic) else 0
+        span = -(-int(traffic.start[-1]) // fabric.slot) if len(traffic) else 0
+        plan[Plan.SLOTS], plan[Plan.KIND], plan[Plan.FANOUT] = LONGEST, Kind.FLOWS, 1
+        plan[Plan.PERIOD] = max(1, int(min(span + busiest, LONGEST)) // SAMPLES)
+
+
+def inside(fabric, s: State) -> int:
+    """Copies in all queues, found by looking into them: what the conservation monitor compares its sums with."""
+    lengths = s.queue.reshape(-1, 4)[:, LENGTH].astype(np.int64)
+    if s.plan[Plan.FANOUT] > 1:
+        from weft.fabrics.crossbar.stages import copies
+
+        return int(copies(s, fabric.buffers == "fifo", fabric.ports * (fabric.ports // fabric.group)))
+    crossed = int(s.turn[4 * fabric.ports : 5 * fabric.ports].sum()) if fabric.algorithm in ("ccf", "lihp") else 0
+    return int(lengths.sum()) + crossed
