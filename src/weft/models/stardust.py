@@ -162,7 +162,7 @@ class Network:
         return Bill({"switch": self.tors + self.devices})
 
     def parts(self) -> Bill:
-        """Boxes, a copper cable to each host, a module at each end of a fibre; 100 m fibres in the last of many tiers."""
+        """Boxes, copper to each host, a module at each end of a fibre; 100 m fibres in the last of many tiers."""
         lanes = np.asarray(self.tors) * self.uplinks * self.bundle
         fibres = -(-lanes // self.module)  # in one layer
         tiers = np.asarray(self.tiers)

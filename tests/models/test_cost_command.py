@@ -1,0 +1,166 @@
+"""`weft cost` as its users meet it: what it prints, what its JSON promises, what it says to bad input."""
+
+import json
+
+import pytest
+
+from weft.cli import cost
+from weft.errors import BadInput
+from weft.models import tables
+from weft.models.cabling import Wiring
+
+PAPERS = ("shoal", "merchant", "stardust", "fpga", "tdma")
+
+
+@pytest.fixture
+def run(capsys):
+    def call(line):
+        cost.app(line, result_action="return_value", exit_on_error=False, print_error=False)
+        return capsys.readouterr().out
+    return call
+
+
+@pytest.fixture
+def read(run):
+    return lambda line: json.loads(run(f"{line} --json"))
+
+
+def test_shoal_json_has_what_was_promised(read):
+    found = read("shoal --nodes 512")
+    assert found["power_w"] == {"shoal": pytest.approx(2549.44), "packet": pytest.approx(8717.44)}
+    assert found["switches"] == {"circuit": 48, "packet": 24, "leaves": 16, "spines": 8}
+    assert found["buffers_bytes"] == {"total": 511 * 512 * 64, "on_chip": 511 * 64}
+
+
+def test_merchant_tables_have_the_promised_rows(read):
+    rows = {row["name"]: row for row in read("merchant --table VII")["rows"]}
+    cost_3 = rows["cost, network 3"]
+    assert (cost_3["printed"], cost_3["unit"]) == (2.33, "M$")
+    assert cost_3["computed"] == pytest.approx(2.33178)
+    assert "fitted" in cost_3["note"]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_printed_table_of_every_paper_is_there(read, paper):
+    found = read(f"{paper} --table all")["tables"]
+    assert [one["table"] for one in found] == list(tables.printed(paper))
+    for one in found:
+        assert one["rows"]
+        assert all(row.keys() >= {"name", "printed", "computed", "unit", "note"} for row in one["rows"])
+
+
+@pytest.mark.parametrize("design", ["smislip", "gcq"])
+def test_fpga_json_has_what_was_promised(read, design):
+    found = read(f"fpga --design {design} --ports 64 --rate 50Gbps")
+    assert found["memory_bits"] == pytest.approx({"smislip": 358.613e6, "gcq": 368.738e6}[design], rel=1e-5)
+    assert found["latency_ns"] > 0
+    assert found["fits"]["XCVU9P"] is False
+    assert found["fits"]["XCVU13P"] is True
+    assert found["implemented"] == "X"
+
+
+def test_compare_leaves_blank_what_nobody_printed_and_says_so(read):
+    found = read("compare --hosts 512")
+    by_name = {entry["name"]: entry for entry in found["fabrics"]}
+    shoal = by_name["Shoal"]
+    assert shoal["dollars"] is None
+    assert "dollars: not printed for circuit switch, Shoal NIC" in shoal["notes"]
+    assert shoal["watts"] == pytest.approx(2549.44)
+    assert shoal["per_host"]["watts"] == pytest.approx(2549.44 / 512)
+    assert shoal["per_gbps"]["watts"] == pytest.approx(2549.44 / 25_600)
+    assert found["cannot"] == {"FPGA": "one XCVU9P ends at 140 ports of 10 Gb/s by the memory model"}
+
+
+def test_every_blank_of_a_comparison_has_a_note(read):
+    for hosts in (16, 512, 5000, 100_000):
+        for entry in read(f"compare --hosts {hosts}")["fabrics"]:
+            for what in ("dollars", "watts", "rack_units", "cables"):
+                if entry[what] is None:
+                    assert any(what.replace("_", " ") in note for note in entry["notes"]), (entry["name"], what)
+
+
+def test_a_users_catalogue_fills_a_blank(read, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[parts.switch]\npower = "300 W"\n[parts."circuit switch"]\nprice = "2000 USD"\n'
+                    '[parts."packet NIC"]\nprice = "100 USD"\n[parts."packet switch"]\nprice = "10000 USD"\n')
+    by_name = {entry["name"]: entry for entry in read(f"compare --hosts 512 --catalogue {path}")["fabrics"]}
+    assert by_name["Shoal"]["dollars"] == 48 * 2000 + 512 * 200
+    assert by_name["Stardust"]["watts"] == pytest.approx(300 * (13 + 0.666 * 3))
+
+
+def test_a_dearer_transceiver_is_one_flag_away(read):
+    base, dear = (read(f"merchant --ports 3456 {flag}")["networks"][2] for flag in ("", "--price SFP+=350"))
+    assert dear["dollars"] - base["dollars"] == 100 * 3456
+    hot = read("merchant --ports 3456 --watts SFP+=1.5")["networks"][2]
+    assert hot["watts"] - base["watts"] == pytest.approx(0.5 * 3456)
+
+
+def test_deployment_has_a_step_for_every_pod(read):
+    steps = read("merchant --deploy")["steps"]
+    assert [step["pods"] for step in steps] == list(range(1, 25))
+    assert [step["cables_to_move"] for step in steps if step["cables_to_move"]] == [24]
+
+
+def test_a_wrong_wiring_is_found_from_its_file(run, read, tmp_path):
+    path = tmp_path / "cables.csv"
+    run(f"merchant --write-wiring {path}")
+    assert run(f"merchant --wiring {path}") == ("no fault found\n"
+                                                "bisection in one direction: 17.28 Tbps, lost: 0 bps\n")
+    Wiring.load(path).swap(0, 39).save(path)
+    found = read(f"merchant --wiring {path}")
+    assert found["lost_bps"] == 80_000_000_000
+    assert found["faults"][0] == "pod 0 has 0 cables on the upper row of core card 0 and should have 1"
+
+
+@pytest.mark.parametrize("paper", (*PAPERS, "compare"))
+def test_every_command_speaks_and_draws(run, tmp_path, paper):
+    path = tmp_path / "cost.svg"
+    assert run(f"{paper} --plot {path}").strip()
+    assert path.read_text().startswith("<?xml")
+
+
+def test_the_same_picture_has_the_same_bytes(run, tmp_path):
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    for path in (one, two):
+        run(f"tdma --plot {path}")
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize("line, message", [
+    ("merchant --ports 3000", "ports must be k^3/4 for a multiple k of 8, nearest 1024 (k = 16) below and "
+                              "3456 (k = 24) above, not 3000"),
+    ("merchant --ports 3456 --radix 24", "ports must be given without radix, not with radix 24"),
+    ("merchant --price SFP+=-1", "price of part 'SFP+' must be at least 0, not -1"),
+    ("merchant --price SFP+", "price must look like SFP+=100, not 'SFP+'"),
+    ("shoal --watts NIC=x", "watts must look like SFP+=100, not 'NIC=x'"),
+    ("tdma --price laser=1", "part must be one of fabric manager, fabric manager NIC, host NIC, edge switch of TDMA "
+                             "testbed, 2012, not 'laser'"),
+    ("fpga --rate fast", "a rate must look like 100Gbps, not 'fast'"),
+    ("fpga --design gcq --ports 66", "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
+    ("fpga --clock -1", "clock must be more than 0 MHz, not -1"),
+    ("shoal --table IX", "table must be one of 1, fig3, fig5, claims of shoal, not 'IX'"),
+    ("tdma --hosts 1", "hosts must be at least 2, not 1"),
+    ("compare --hosts 1", "hosts must be at least 2, not 1"),
+    ("compare --table I", "compare must be given hosts, catalogue, plot or json, not table, price or watts"),
+    ("shoal --plot cost.gif", "plot must end in one of .svg, .png, .pdf, not 'cost.gif'"),
+    ("shoal --plot nowhere/cost.svg", "plot must go into a folder that exists, not 'nowhere'"),
+])
+def test_what_cannot_be_meant_gets_a_sentence(run, line, message):
+    with pytest.raises(BadInput) as error:
+        run(line)
+    assert str(error.value) == message
+
+
+def test_by_itself_the_command_prints_the_sentence_and_exits_with_2(capsys):
+    assert cost.main(["merchant", "--ports", "3000"]) == 2
+    assert capsys.readouterr().err.startswith("weft cost: ports must be k^3/4")
+    assert cost.main(["tdma"]) == 0
+
+
+def test_asking_for_help_loads_nothing_heavy():
+    import subprocess
+    import sys
+
+    code = ("import sys, weft.cli.cost; "
+            "sys.exit(any(name in sys.modules for name in ('numpy', 'numba', 'matplotlib', 'scipy')))")
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
