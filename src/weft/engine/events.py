@@ -1,0 +1,325 @@
+"""The event queue: rows of a table, released in order of (time, running number).
+
+An event *is* a row of a record array: whoever owns the table adds the fields of `EVENT` to its own, so a packet and
+the moment of its arrival share a cache line, and scheduling one copies nothing. Rows come from a free list (`take`,
+`give`); the table never shrinks, and holds as many rows as were ever alive at once.
+
+Events of the near future hang in a ring of buckets, each `2**shift` ps wide: pushing one is two writes. When the clock
+reaches a bucket its rows are sorted, usually two or three of them. Events beyond the ring, which are timers and the
+ends of very long queues, wait in a binary heap; `peek` compares the two fronts. The width of a bucket changes the speed
+and nothing else: the order is that of (time, order), whatever the ring looks like.
+
+    r = take(c, rows); rows[r].kind = TIMER; push(c, rows, r, time)
+    cancel(rows, r)                                 # the row comes back by itself when its time is up
+    r = peek(c, rows, limit); release(c, rows, r)   # the earliest row not after `limit`, or NONE
+
+c is a record with the fields of `CLOCK`; it knows by address the three arrays that `schedule` makes.
+"""
+
+import numpy as np
+from numba import carray
+
+from weft import random
+from weft.engine.random import word
+from weft.engine.views import bind, fields, inlined, kernel, pointer
+
+NONE = -1
+DEAD = 0  # the kind of a cancelled event
+FIFO, LIFO, SHUFFLED = 0, 1, 2  # how events of the same picosecond are ordered
+TIES = {"fifo": FIFO, "lifo": LIFO, "random": SHUFFLED}
+_SMALL = 24  # rows that insertion sorts faster than a heap does
+_1 = np.uint64(1)
+
+EVENT = [
+    ("time", "i8"),  # when it is due, ps
+    ("order", "i8"),  # its running number, by which ties are broken
+    ("next", "i4"),  # the row behind it in its bucket, its queue, or the free list
+    ("kind", "u1"),  # what it is; DEAD once cancelled
+]
+
+CLOCK = [
+    ("now", "i8"),  # time of the last event released
+    ("made", "i8"),  # running number of the next event
+    ("released", "i8"),  # events released so far, cancelled ones left out
+    ("bucket", "i8"),  # the bucket that lies sorted in `due`
+    ("shift", "i8"),  # a bucket is 2**shift ps wide
+    ("first", "i8"),  # of the sorted rows, the next to be released …
+    ("last", "i8"),  # … and one behind the last
+    ("ringed", "i8"),  # rows waiting in the ring
+    ("heaped", "i8"),  # rows waiting in the heap
+    ("alive", "i8"),  # rows taken and not given back
+    ("free", "i8"),  # first row of the free list
+    ("used", "i8"),  # rows ever taken; behind them the table is untouched
+    ("ties", "i8"),  # FIFO, LIFO or SHUFFLED
+    ("tie_key", "u8"),  # of the stream that shuffles ties
+    *fields("heads", "due", "heap"),
+]
+
+
+def shift_for(gap: int) -> int:
+    """The bucket width, as a power of two of ps, for events that come `gap` ps apart: four to a bucket."""
+    return min(max((4 * gap).bit_length() - 1, 4), 30)
+
+
+def schedule(c: np.ndarray, *, rows: int, shift: int, ring: int = 1 << 16, ties: str = "fifo", seed: int = 0):
+    """Make `c`, one row with the fields of CLOCK, an empty queue over `rows` rows. The arrays it lives in."""
+    c["shift"], c["free"], c["ties"] = shift, NONE, TIES[ties]
+    c["tie_key"] = random.key(seed, 0x7469)
+    arrays = {"heads": np.full(ring, NONE, np.int32), "due": np.zeros(rows, np.int32), "heap": np.zeros(rows, np.int32)}
+    bind(c, **arrays)
+    return arrays
+
+
+@inlined
+def _heads(c):
+    return carray(pointer(c.heads_at), (c.heads_size,), np.int32)
+
+
+@inlined
+def _due(c):
+    return carray(pointer(c.due_at), (c.due_size,), np.int32)
+
+
+@inlined
+def _heap(c):
+    return carray(pointer(c.heap_at), (c.heap_size,), np.int32)
+
+
+@kernel
+def room(c, rows):
+    """How many rows can still be taken."""
+    return rows.size - c.alive
+
+
+@kernel
+def take(c, rows):
+    """A row off the free list; the caller has made sure by `room` that there is one."""
+    c.alive += 1
+    r = c.free
+    if r != NONE:
+        c.free = rows[r].next
+        return r
+    r = c.used
+    c.used += 1
+    return r
+
+
+@kernel
+def give(c, rows, r):
+    """Put a row on the free list."""
+    c.alive -= 1
+    rows[r].next = c.free
+    c.free = r
+
+
+@kernel
+def _before(rows, a, b):
+    x, y = rows[a], rows[b]
+    return x.time < y.time or (x.time == y.time and x.order < y.order)
+
+
+@kernel
+def _insert(c, rows, r):
+    """Put `r` in its place among the sorted rows not yet released."""
+    due = _due(c)
+    if c.first == c.last:
+        c.first = 0
+        c.last = 0
+    elif c.last == due.size:
+        for k in range(c.first, c.last):
+            due[k - c.first] = due[k]
+        c.last -= c.first
+        c.first = 0
+    i = c.last
+    first = c.first
+    while i > first and _before(rows, r, due[i - 1]):
+        due[i] = due[i - 1]
+        i -= 1
+    due[i] = r
+    c.last += 1
+
+
+@kernel
+def _sink(c, rows, i, n):
+    """Restore the heap order (latest first) below place `i` of the first `n` of due."""
+    due = _due(c)
+    r = due[i]
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and _before(rows, due[child], due[child + 1]):
+            child += 1
+        if not _before(rows, r, due[child]):
+            break
+        due[i] = due[child]
+        i = child
+    due[i] = r
+
+
+@kernel
+def _sort(c, rows, n):
+    """Sort the first `n` of due by (time, order)."""
+    due = _due(c)
+    if n <= _SMALL:
+        for k in range(1, n):
+            r = due[k]
+            i = k
+            while i > 0 and _before(rows, r, due[i - 1]):
+                due[i] = due[i - 1]
+                i -= 1
+            due[i] = r
+        return
+    for i in range(n // 2 - 1, -1, -1):
+        _sink(c, rows, i, n)
+    for k in range(n - 1, 0, -1):
+        due[0], due[k] = due[k], due[0]
+        _sink(c, rows, 0, k)
+
+
+@kernel
+def _heap_push(c, rows, r):
+    heap = _heap(c)
+    i = c.heaped
+    c.heaped += 1
+    while i > 0:
+        parent = (i - 1) >> 1
+        if not _before(rows, r, heap[parent]):
+            break
+        heap[i] = heap[parent]
+        i = parent
+    heap[i] = r
+
+
+@kernel
+def _heap_pop(c, rows):
+    heap = _heap(c)
+    c.heaped -= 1
+    n = c.heaped
+    if n == 0:
+        return
+    r = heap[n]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and _before(rows, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(rows, heap[child], r):
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = r
+
+
+@kernel
+def number(c):
+    """The running number of the next event, as ties order it."""
+    n = c.made
+    c.made += 1
+    if c.ties == FIFO:
+        return n
+    if c.ties == LIFO:
+        return -n
+    return np.int64(word(c.tie_key, n) >> _1)
+
+
+@kernel
+def push(c, rows, r, time):
+    """Schedule row `r` for `time`, which is not in the past."""
+    heads = _heads(c)
+    e = rows[r]
+    e.time = time
+    e.order = number(c)
+    ahead = (time >> c.shift) - c.bucket
+    if ahead <= 0:
+        _insert(c, rows, r)
+    elif ahead < heads.size:
+        i = (time >> c.shift) & (heads.size - 1)
+        e.next = heads[i]
+        heads[i] = r
+        c.ringed += 1
+    else:
+        _heap_push(c, rows, r)
+
+
+@kernel
+def cancel(rows, r):
+    """Make sure that row `r` is never released; it returns to the free list when its time comes."""
+    rows[r].kind = DEAD
+
+
+@kernel
+def _turn(c, rows, limit):
+    """Sort the next bucket that holds anything, but none that begins after `limit`."""
+    heads, due = _heads(c), _due(c)
+    end = limit >> c.shift
+    mask = heads.size - 1
+    b = c.bucket
+    while b < end:
+        b += 1
+        r = heads[b & mask]
+        if r != NONE:
+            heads[b & mask] = NONE
+            n = 0
+            while r != NONE:
+                due[n] = r
+                n += 1
+                r = rows[r].next
+            for i in range(n >> 1):  # oldest first, so that equal times are already in order
+                due[i], due[n - 1 - i] = due[n - 1 - i], due[i]
+            _sort(c, rows, n)
+            c.ringed -= n
+            c.bucket, c.first, c.last = b, 0, n
+            return
+    c.bucket, c.first, c.last = b, 0, 0
+
+
+@kernel
+def peek(c, rows, limit):
+    """The earliest row due not after `limit`, or NONE. The clock never turns past `limit`, so that until then anything
+    may still be scheduled."""
+    due, heap = _due(c), _heap(c)
+    while True:
+        if c.first == c.last:
+            far = limit
+            if c.heaped > 0 and rows[heap[0]].time < far:
+                far = rows[heap[0]].time
+            if c.ringed > 0:
+                _turn(c, rows, far)
+            elif far >> c.shift > c.bucket:
+                c.bucket = far >> c.shift
+                c.first = 0
+                c.last = 0
+        if c.first < c.last:
+            r = due[c.first]
+            if c.heaped > 0 and _before(rows, heap[0], r):
+                r = heap[0]
+        elif c.heaped > 0:
+            r = heap[0]
+        else:
+            return NONE
+        if rows[r].time > limit:
+            return NONE
+        if rows[r].kind != DEAD:
+            return r
+        _unhook(c, rows, r)
+        give(c, rows, r)
+
+
+@kernel
+def _unhook(c, rows, r):
+    due = _due(c)
+    if c.first < c.last and due[c.first] == r:
+        c.first += 1
+    else:
+        _heap_pop(c, rows)
+
+
+@kernel
+def release(c, rows, r):
+    """Take row `r`, just seen by `peek`, out of the queue and set the clock to its time. The row stays the caller's."""
+    _unhook(c, rows, r)
+    c.now = rows[r].time
+    c.released += 1
