@@ -88,6 +88,21 @@ def test_a_users_catalogue_fills_a_blank(read, tmp_path):
     assert by_name["Stardust"]["watts"] == pytest.approx(300 * (13 + 0.666 * 3))
 
 
+def test_a_part_that_no_fabric_uses_is_not_ignored_in_a_comparison(run, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('title = "mine"\n[parts.laser]\nprice = "1 USD"\n')
+    with pytest.raises(BadInput) as error:
+        run(f"compare --catalogue {path}")
+    assert str(error.value) == "part 'laser' of mine must be in some paper's catalogue, not in none"
+
+
+def test_elements_of_a_full_tree_follow_appendix_a(read):
+    found = read("stardust --tiers 2 --radix 32 --uplinks 10 --bundle 8")
+    assert (found["tors"], found["switches"], found["link_bundles"], found["hosts"]) == (512, 480, 10_240, 20_480)
+    over = read("stardust --tiers 2 --radix 32 --uplinks 10 --up 8")
+    assert (over["tors"], over["switches"], over["oversubscription"]) == (32 * 24, 10 * 40, 3)
+
+
 def test_a_dearer_transceiver_is_one_flag_away(read):
     base, dear = (read(f"merchant --ports 3456 {flag}")["networks"][2] for flag in ("", "--price SFP+=350"))
     assert dear["dollars"] - base["dollars"] == 100 * 3456
@@ -138,7 +153,7 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
     ("fpga --rate fast", "a rate must look like 100Gbps, not 'fast'"),
     ("fpga --design gcq --ports 66", "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
     ("fpga --clock -1", "clock must be more than 0 MHz, not -1"),
-    ("shoal --table IX", "table must be one of 1, fig3, fig5, claims of shoal, not 'IX'"),
+    ("shoal --table IX", "table must be one of 1, fig3, fig5, appB, claims of shoal, not 'IX'"),
     ("tdma --hosts 1", "hosts must be at least 2, not 1"),
     ("compare --hosts 1", "hosts must be at least 2, not 1"),
     ("compare --table I", "compare must be given hosts, catalogue, plot or json, not table, price or watts"),

@@ -281,8 +281,11 @@ def _wiring(common, wiring, link):
 
 @app.command
 def stardust(*, hosts: int = 10_240, bundle: int = 4, hosts_per_tor: int = 40, lanes: int = 256, host_lanes: int = 1,
-             module: int | None = None, common: Common = COMMON):
+             module: int | None = None, tiers: int | None = None, radix: int = 256, uplinks: int = 40,
+             up: int | None = None, common: Common = COMMON):
     """Devices, links, cost, power and memory of a Stardust network beside a fat tree.
+
+    With --tiers, the elements of a full tree instead (Appendix A), of any radix, bundle and over-subscription.
 
     Parameters
     ----------
@@ -298,6 +301,14 @@ def stardust(*, hosts: int = 10_240, bundle: int = 4, hosts_per_tor: int = 40, l
         Lanes of a host's link.
     module
         Lanes carried by one of Stardust's optical modules.
+    tiers
+        Tiers of a full tree, to count its elements.
+    radix
+        Ports of a switch of that tree.
+    uplinks
+        Uplink ports of its edge switches.
+    up
+        Ports that a switch below the top gives to uplinks; half when not given.
     """
     from weft.models import stardust as model
     from weft.models.tables import columns as align
@@ -305,6 +316,9 @@ def stardust(*, hosts: int = 10_240, bundle: int = 4, hosts_per_tor: int = 40, l
 
     catalogue = common.shelf(model.CATALOGUE)
     if _tables(common, model, "stardust", catalogue):
+        return
+    if tiers is not None:
+        _elements(common, model.Tree(radix=radix, uplinks=uplinks, bundle=bundle, tiers=tiers, up=up), hosts_per_tor)
         return
     shape = {"hosts": hosts, "hosts_per_tor": hosts_per_tor, "lanes": lanes, "host_lanes": host_lanes}
     nets = {"Stardust": model.Network(module=module, **shape),
@@ -339,11 +353,23 @@ def stardust(*, hosts: int = 10_240, bundle: int = 4, hosts_per_tor: int = 40, l
             ("cost over the fat tree", f"{ratio['cost']:.3f}"),
             ("power over the fat tree", f"{ratio['power']:.3f} (a Fabric Element at its area ratio)"),
             ("fabric power alone", f"{ratio['fabric_power']:.3f}"),
+            ("least credit", f"{limits['least_credit_bytes']:g} B for 10 Tb/s, one every two clocks"),
             ("recovery from a failed link", f"{limits['recovery_us']:.1f} us"),
             ("Fabric Element memory", show_size(limits["fabric_element_memory_bytes"])),
             ("reachability table", show_size(limits["reachability_table_bits"] // 8)),
             ("VOQs to every host", show_size(limits["voq_bytes"])),
         ], notes)]))
+
+
+def _elements(common, tree, hosts_per_tor):
+    data = {"paper": "stardust", "radix": tree.radix, "uplinks": tree.uplinks, "bundle": tree.bundle,
+            "tiers": tree.tiers, "up": tree.up, "tors": tree.tors, "switches": tree.switches,
+            "switches_per_tor": tree.switches_per_tor, "link_bundles": tree.bundles,
+            "links_per_tor": tree.links_per_tor, "hosts": tree.hosts(hosts_per_tor),
+            "oversubscription": tree.oversubscription}
+    _emit(common, data, _list(f"full tree of {tree.radix}-port switches, tiers above the edge: {tree.tiers}", [
+        (name.replace("_", " "), _number(data[name])) for name in
+        ("tors", "switches", "switches_per_tor", "link_bundles", "links_per_tor", "hosts", "oversubscription")]))
 
 
 @app.command

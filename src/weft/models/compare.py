@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from weft.errors import require
+from weft.errors import BadPart, require
 from weft.models import fpga, merchant, shoal, stardust, tdma
-from weft.models.parts import Catalogue
+from weft.models.parts import NAMES, Catalogue
 from weft.units import Gbps
 
 MEASURES = ("dollars", "watts", "rack_units", "cables")
@@ -46,6 +46,10 @@ def compare(hosts: int, extra: Catalogue | None = None) -> tuple[list[Entry], di
     `extra` goes on top of each paper's own catalogue; only prices in USD are summed.
     """
     require(hosts >= 2, "hosts", "at least 2", hosts)
+    shelves = {part for name in NAMES for part in Catalogue.named(name).parts}
+    for part in extra.parts if extra else ():
+        if part not in shelves:
+            raise BadPart(f"part {part!r} of {extra.title} must be in some paper's catalogue, not in none")
     entries, cannot = [], {}
     for build in (_shoal, _packet, _merchant, _stardust, _fat_tree, _fpga, _tdma):
         try:

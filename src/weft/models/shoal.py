@@ -20,6 +20,7 @@ RACK_UNITS = 48  # not printed: the 54 % of §2 for 26 RU needs a rack of 48 uni
 NIC_TODAY_WATTS = 12.4  # §5: a 100 Gb/s NIC
 SOC_GAIN = 10  # §5: integration of the NIC with the CPU
 NIC_OVERHEAD = 0.11  # App. B: Shoal's functions in an ASIC NIC
+STRATIX_BITS = 52e6  # App. B: block RAM of a Stratix V
 AREA = {"memory": 0.50, "logic": 0.20, "serdes": 0.30}  # §5: shares of a packet switch's package
 
 
@@ -141,6 +142,11 @@ def chassis(nodes, rate: Rate = 100 * Gbps, catalogue: Catalogue | None = None) 
             "power_share": count * part.watts / RACK_WATTS, "space_share": count * part.rack_units / RACK_UNITS}
 
 
+def schedule_bits(nodes, ports):
+    """Memory of a circuit switch for its part of the schedule: an input for each output in each slot (§3.2, §4.1)."""
+    return (nodes - 1) * ports * np.ceil(np.log2(ports))
+
+
 # ---------------------------------------------------------------- time
 
 def epoch(nodes, slot: Time, channels=1):
@@ -228,7 +234,7 @@ def header_bits(nodes: int = 1024, header: Size = 8) -> dict:
 # ---------------------------------------------------------------- printed beside computed
 
 def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
-    """A printed table of the paper with our numbers beside it: 1, fig3, fig5 or claims."""
+    """A printed table of the paper with our numbers beside it: 1, fig3, fig5, appB or claims."""
     key = tables.find("shoal", key)
     return tables.beside("shoal", key, _TABLES[key](catalogue))
 
@@ -248,6 +254,13 @@ def _fig_3(catalogue):
 
 def _fig_5(catalogue):
     return header_bits()
+
+
+def _appendix_b(catalogue):
+    nic = sum(Rack(nodes=500).state_bits.values())
+    return {"NIC, block RAM": 100 * nic / STRATIX_BITS,
+            "switch, block RAM": 100 * schedule_bits(500, 64) / STRATIX_BITS,
+            "NIC power for Shoal's functions": 100 * NIC_OVERHEAD}
 
 
 def _claims(catalogue):
@@ -288,7 +301,7 @@ def _claims(catalogue):
     }
 
 
-_TABLES = {"1": _table_1, "fig3": _fig_3, "fig5": _fig_5, "claims": _claims}
+_TABLES = {"1": _table_1, "fig3": _fig_3, "fig5": _fig_5, "appB": _appendix_b, "claims": _claims}
 
 
 def _whole(count):
