@@ -1,0 +1,86 @@
+"""What can be said of a packet network without running it: the fastest completion, and the headroom a pause needs."""
+
+import numpy as np
+
+from weft.fabrics.packet.settings import LEAST, WIRE
+
+
+def headroom(link: int, delay: int, packet: int) -> int:
+    """Bytes that can still arrive after a switch decided to pause its neighbour.
+
+    The pause frame may wait for a full packet, takes its own time and the delay of the link; the neighbour finishes the
+    packet it has begun; and what is on the wire then still comes: two delays and two packets and a frame at full rate.
+    """
+    on_the_wire = -(-2 * delay * link // (8 * 10**12))
+    return on_the_wire + 2 * packet + LEAST + packet  # and one that was let in at the threshold itself
+
+
+def ideal(fabric, flows) -> np.ndarray:
+    """(flows,) int64 ps: the time of each flow alone, all its packets back to back over the fewest hops."""
+    graph, table = fabric.graph, fabric.routes
+    payload, header = fabric.payload, fabric.settings.header + WIRE
+    segments = -(-flows.size // payload)
+    tail = np.maximum(flows.size - (segments - 1) * payload + header, LEAST)
+    rate = int(graph.rate.max())
+    hops = _hops(graph, table)
+    count = hops[table.anchor[flows.src], table.anchor[flows.dst]]
+    single = table.down >= 0
+    count = count + single[flows.src] + single[flows.dst]
+    all_bytes = (segments - 1) * fabric.wire_size + tail
+    last = np.minimum(tail, fabric.wire_size)
+    pace = 8 * 10**12 / rate
+    first = (all_bytes * pace).astype(np.int64)
+    return first + (count - 1) * (last * pace).astype(np.int64) + count * int(graph.delay.min())
+
+
+def _hops(graph, table) -> np.ndarray:
+    """(anchors, anchors) int64: links between the nodes that hosts hang on."""
+    _, to = graph.port_ends()
+    anchors = table.table.shape[1]
+    node = np.zeros(anchors, np.int64)
+    here = np.argwhere(table.table == -2)
+    node_of_row = np.flatnonzero(table.row >= 0)
+    node[here[:, 1]] = node_of_row[here[:, 0]]
+    hops = np.zeros((anchors, anchors), np.int64)
+    for c in range(anchors):
+        at = node.copy()
+        for _ in range(64):
+            group = table.table[table.row[at], c]
+            go = group >= 0
+            if not go.any():
+                break
+            hops[go, c] += 1
+            at[go] = to[table.choices[table.first[group[go]]]]
+    return hops
+
+
+def deadlock(state) -> list[int]:
+    """Ports on a cycle of pauses: each is paused, holds packets, and waits for the next of the cycle to move.
+
+    Port a, which leads to switch v, is stopped by v because of packets that came by a and wait in v; a waits for port b
+    of v if one of those packets is in b's queue. A cycle of such waits among paused ports never resolves.
+    """
+    ports, rows = state.ports, state.rows
+    stuck = np.flatnonzero((ports["paused"] == 1) & (ports["packets"] > 0))
+    waits: dict[int, set[int]] = {}
+    for b in stuck.tolist():
+        r = int(ports["head"][b])
+        for _ in range(int(ports["packets"][b])):
+            came = int(rows["port"][r])
+            if came >= 0 and ports["paused"][came] and not ports["host"][b]:
+                waits.setdefault(came, set()).add(b)
+            r = int(rows["next"][r])
+    on_cycle, seen = [], {}
+
+    def visit(a, trail):
+        seen[a] = 1
+        for b in waits.get(a, ()):
+            if b in trail:
+                on_cycle.extend(trail[trail.index(b) :])
+            elif b not in seen:
+                visit(b, [*trail, b])
+
+    for a in list(waits):
+        if a not in seen:
+            visit(a, [a])
+    return sorted(set(on_cycle))

@@ -1,0 +1,458 @@
+"""Packet: hosts, packet switches and the transport that runs between them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Literal
+
+import numpy as np
+
+from weft import random
+from weft.errors import BadInput, MonitorTripped, require
+from weft.fabrics.packet import bounds
+from weft.fabrics.packet.failures import plan
+from weft.fabrics.packet.settings import LEAST, QUEUES, ROUTINGS, WIRE, Settings, settings
+from weft.metrics.observation import Observation
+from weft.topology.clos import topology
+from weft.topology.graph import Topology
+from weft.topology.routes import Routes, require_connected, routes
+from weft.units import Gbps, Rate, Size, Time, param, s, show_size, us, wire_time
+
+TRANSPORTS = ("tcp", "dctcp", "mptcp", "ndp", "dcqcn")
+SAMPLES = 64  # kept at most; when there are more, every other one goes
+NEVER = (1 << 62) - 1
+_STRIDE = 0.02  # s of wall time between two looks at the watch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packet:
+    """A packet-switched network of one topology under one transport.
+
+    What the transport and the queues are set to comes from the preset that `transport` names (`weft presets`); the
+    fields that are None leave it at that. Queue lengths and windows count full-size packets.
+    """
+
+    hosts: int = param(432, "hosts")
+    link: Rate = param(10 * Gbps, "rate of every link")
+    topology: str = param("fattree", "fattree, leafspine, clos, single, dumbbell, tree, or a csv of a,b,rate,delay")
+    delay: Time = param(1 * us, "propagation of every link, the switch behind it included")
+    mtu: Size = param(1500, "largest IP packet; preamble, Ethernet header, FCS and gap come on top")
+    transport: str = param("tcp", "preset, as in ndp, dctcp@stardust-nsdi19 or tcp:sack=true,rto_min=1ms")
+    radix: int = param(64, "ports of a switch, in leafspine and clos")
+    oversubscription: float = param(1.0, "how many times more hosts than uplinks an edge switch has")
+    routing: Literal[*ROUTINGS] | None = param(None, "how packets choose among equal paths")
+    queue: Literal[*QUEUES] | None = param(None, "what the ports of switches do")
+    buffer: int | None = param(None, "packets a port of a switch holds")
+    mark: int | None = param(None, "packets above which ECN marks")
+    initial_window: int | None = param(None, "packets sent at once when a flow starts")
+    rto: Time | None = param(None, "least retransmission timeout")
+    ties: Literal["fifo", "lifo", "random"] = param("fifo", "order of events in the same picosecond")
+    fail: str = param("", "failures, as in link:edge0.1-agg0.0@10us-2ms, switch:core0.3@1ms, links:5%@1ms")
+    converge: Time = param(100 * us, "time after a failure or repair until routes have changed")
+
+    def __post_init__(self):
+        require(self.hosts >= 2, "hosts", "at least 2", self.hosts)
+        require(self.link > 0, "link", "more than 0", self.link)
+        require(self.delay >= 0, "delay", "0 or more", self.delay)
+        require(self.converge >= 0, "converge", "0 or more", self.converge)
+        require(self.mtu <= 65535, "mtu", "at most 65535", self.mtu)
+        require(self.mtu > self.settings.header, "mtu", f"more than the header, {self.settings.header}", self.mtu)
+        lossless = self.settings.queue == "lossless"
+        if lossless and self.settings.headroom:
+            needed = bounds.headroom(self.link, self.delay, self.wire_size)
+            if self.settings.headroom < needed:
+                raise BadInput(
+                    f"headroom must be at least {needed} bytes ({show_size(needed)}) for this link, delay and MTU, not "
+                    f"{self.settings.headroom}"
+                )
+        plan(self.fail, self.graph, 0)
+
+    @property
+    def nodes(self) -> int:
+        """Hosts: what a workload sees of the network."""
+        return self.hosts
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Parameters of transport and queues, the preset's and this fabric's own."""
+        return settings(
+            self.transport,
+            routing=self.routing,
+            queue=self.queue,
+            buffer=self.buffer,
+            mark_from=self.mark,
+            mark_all=None if self.mark is None else 0,
+            initial_window=self.initial_window,
+            rto_min=self.rto,
+            rto_first=self.rto,
+        )
+
+    @cached_property
+    def graph(self) -> Topology:
+        """The network as a graph."""
+        return topology(self.topology, self.hosts, self.link, self.delay, self.radix, self.oversubscription)
+
+    @cached_property
+    def routes(self) -> Routes:
+        """Shortest paths while nothing has failed."""
+        table = routes(self.graph)
+        require_connected(self.graph, table)
+        return table
+
+    @property
+    def payload(self) -> int:
+        """Bytes of a flow in a full packet."""
+        return self.mtu - self.settings.header
+
+    @property
+    def wire_size(self) -> int:
+        """Bytes a full packet occupies on a link, preamble and gap included."""
+        return self.mtu + WIRE
+
+    @property
+    def headroom(self) -> int:
+        """Bytes a lossless port keeps free for what arrives after it asked for a pause."""
+        return self.settings.headroom or bounds.headroom(self.link, self.delay, self.wire_size)
+
+    def ideal(self, flows) -> np.ndarray:
+        """(flows,) int64 ps: no flow can be faster on an empty network."""
+        return bounds.ideal(self, flows)
+
+    def prepare(self, flows, *, seed: int = 0):
+        """A network in which nothing has happened, with `flows` to come."""
+        from weft.engine import events, fingerprint
+        from weft.engine.views import bind
+        from weft.fabrics.packet import state as st
+
+        graph, set_, table = self.graph, self.settings, self.routes
+        if flows.nodes != self.hosts:
+            raise BadInput(f"flows must be drawn for the {self.hosts} hosts of the fabric, not {flows.nodes}")
+        world = np.zeros(1, st.WORLD)
+        rows, slots = 1 << 15, 256
+        gap = wire_time(self.wire_size, int(graph.rate.max())) // graph.ports
+        queue = events.schedule(world, rows=rows, shift=events.shift_for(max(gap, 1)), ties=self.ties, seed=seed)
+
+        transport = TRANSPORTS.index(set_.transport)
+        reach = 1 << max(set_.max_window - 1, 1).bit_length()
+        paths = self._paths(table) if set_.routing == "permuted" or set_.transport == "mptcp" else 1
+        xoff = set_.xoff * self.wire_size
+        values = {
+            "transport": transport,
+            "queue": QUEUES.index(set_.queue),
+            "routing": ROUTINGS.index(set_.routing),
+            "reach": reach,
+            "anchors": table.table.shape[1],
+            "paths": paths,
+            "payload": self.payload,
+            "overhead": set_.header + WIRE,
+            "smallest": LEAST,
+            "mark_chance": int(set_.mark_chance * (1 << 20)),
+            "capacity_high": set_.buffer * self.wire_size,
+            "share": int(set_.share * 1024),
+            "xoff": xoff,
+            "xon": set_.xon * self.wire_size,
+            "ingress_limit": NEVER if set_.share else xoff + self.headroom,
+            "pull_gap": wire_time(self.wire_size, self.link),
+            "free_slot": -1,
+            "first_out": -1,
+            "key": random.key(seed, 0x706B74),
+        }
+        values |= {name: getattr(set_, name) for name in sum(st.PARAMETERS, ()) if name not in values}
+        for name, value in values.items():
+            world[name] = value
+
+        hosts = np.zeros(self.hosts, st.HOST)
+        hosts["anchor"], hosts["down"], hosts["first"], hosts["last"] = table.anchor, table.down, -1, -1
+        ports = self._ports(st.PORT)
+        switch_ports = np.bincount(ports["frm"][ports["host"] == 0], minlength=graph.nodes)
+        traffic = np.zeros(len(flows), st.TRAFFIC)
+        for name in ("src", "dst", "size", "start", "klass"):
+            traffic[name] = getattr(flows, name)
+        traffic["finish"] = -1
+        subs = slots * set_.subflows
+        state = st.State(
+            world=world,
+            **queue,
+            rows=np.zeros(rows, st.PACKET),
+            ports=ports,
+            buffered=np.zeros(graph.nodes, np.int64),
+            pool=switch_ports * set_.buffer * self.wire_size,
+            hosts=hosts,
+            row=table.row.copy(),
+            table=table.table.copy(),
+            group=_groups(table),
+            choices=table.choices.copy(),
+            flows=np.zeros(slots, st.FLOW),
+            subs=np.zeros(subs, st.SUB),
+            out=np.zeros((subs, reach), np.uint8),
+            got=np.zeros((subs, reach), np.uint8),
+            order=np.zeros((subs, paths), np.int32),
+            traffic=traffic,
+            print=fingerprint.start(),
+            seed=np.array([seed], np.int64),
+            samples=np.zeros((SAMPLES, 1 + self.hosts), np.int64),
+            sampling=np.array([0, 10 * us, 10 * us], np.int64),
+        )
+        bind(world, **{name: getattr(state, name) for name in st.TABLES})
+        return state
+
+    def _ports(self, dtype) -> np.ndarray:
+        graph, set_ = self.graph, self.settings
+        ports = np.zeros(graph.ports, dtype)
+        ports["frm"], ports["to"] = graph.port_ends()
+        ports["delay"], ports["rate"] = np.repeat(graph.delay, 2), np.repeat(graph.rate, 2)
+        ports["pace"] = np.where(8 * s % ports["rate"] == 0, 8 * s // ports["rate"], 0)
+        ports["up"], ports["host"] = 1, ports["frm"] < self.hosts
+        in_time = set_.queue == "droptail"  # such a port counts its backlog in ps: see network.py
+        for k, rate in enumerate(ports["rate"].tolist()):
+            unit = wire_time(self.wire_size, rate) if in_time else self.wire_size
+            ports["capacity"][k] = set_.buffer * unit
+            ports["mark_from"][k] = set_.mark_from * unit if set_.mark_from else NEVER
+            ports["mark_all"][k] = max(set_.mark_all, set_.mark_from) * unit if set_.mark_from else NEVER
+        return ports
+
+    def _paths(self, table) -> int:
+        """The largest number of paths between two hosts, as far as path numbers go: the product of choices."""
+        most, depth = 1, {}
+        _, to = self.graph.port_ends()
+        rows = {int(r): n for n, r in enumerate(table.row) if r >= 0}
+
+        def walk(r, c):
+            if (r, c) not in depth:
+                g = table.table[r, c]
+                if g < 0:
+                    depth[r, c] = 1
+                else:
+                    nxt = table.row[to[table.choices[table.first[g]]]]
+                    depth[r, c] = int(table.count[g]) * (walk(int(nxt), c) if nxt >= 0 else 1)
+            return depth[r, c]
+
+        for c in range(table.table.shape[1]):
+            for r in rows:
+                most = max(most, walk(r, c))
+        return min(most, 4096)
+
+    def advance(self, state, until: int | None = None, watch=None) -> None:
+        """Run to `until` (ps), or until every flow has finished; call `watch(state)` between strides."""
+        from weft.fabrics.packet import kernel
+
+        world = state.world
+        last = NEVER if until is None else until
+        if until is not None and state.sampling[0] == 0:
+            state.sampling[1:] = max(1, -(-until // SAMPLES))
+        changes = self._changes(int(state.seed[0]))
+        stride = 20_000
+        while True:
+            now = int(world["now"][0])
+            target = min(last, int(state.sampling[2]))
+            ahead = [t for t in changes if t > world["applied"][0]]
+            if ahead:
+                target = min(target, ahead[0] - 1)
+            began = perf_counter()
+            why = kernel.advance(world, target, stride)
+            took = perf_counter() - began
+            if why == kernel.GROW_ROWS:
+                self._grow(state, ("rows", "due", "heap"))
+            elif why == kernel.GROW_SLOTS:
+                self._grow(state, ("flows", "subs", "out", "got", "order"))
+            elif why == kernel.PAUSED:
+                stride = min(max(int(stride * _STRIDE / max(took, 1e-4)), 1_000), 2_000_000)
+            else:
+                now = int(world["now"][0])
+                idle = bool(world["next_flow"][0] == len(state.traffic) and world["live"][0] == 0)
+                if now >= int(state.sampling[2]):
+                    _sample(state, now)
+                if idle or now >= last:
+                    break
+                if ahead and now >= ahead[0] - 1:
+                    self._apply(state, ahead[0], changes[ahead[0]])
+            if watch is not None:
+                watch(state)
+            self._check(state)
+        self._check(state)
+
+    def _changes(self, seed) -> dict:
+        """time -> (links to fail, links to repair, whether routes follow), for every moment something happens."""
+        moments: dict[int, tuple[list, list]] = {}
+        for change in plan(self.fail, self.graph, seed):
+            moments.setdefault(change.time, ([], []))[change.up].extend(change.links)
+            moments.setdefault(change.time + self.converge, ([], []))
+        return dict(sorted(moments.items()))
+
+    def _apply(self, state, time, change) -> None:
+        from weft.engine.views import bind
+        from weft.fabrics.packet import kernel
+
+        state.world["applied"] = time
+        state.world["now"] = max(int(state.world["now"][0]), time - 1)
+        for link in change[0]:
+            kernel.cut(state.world, 2 * link)
+            kernel.cut(state.world, 2 * link + 1)
+        for link in change[1]:
+            kernel.mend(state.world, 2 * link)
+            kernel.mend(state.world, 2 * link + 1)
+        alive = self._alive_at(int(state.seed[0]), time - self.converge)
+        table = routes(self.graph, alive)
+        group = _groups(table)
+        for array, fresh in ((state.table, table.table), (state.group, group), (state.choices, table.choices)):
+            if array is not state.table and array.shape != fresh.shape:
+                array.resize(fresh.shape, refcheck=False)
+            array[...] = fresh
+        bind(state.world, group=state.group, choices=state.choices)
+
+    def _alive_at(self, seed, time) -> np.ndarray:
+        """(links,) bool: which links had not failed at `time`."""
+        alive = np.ones(len(self.graph.ends), bool)
+        for change in plan(self.fail, self.graph, seed):
+            if change.time <= time:
+                alive[list(change.links)] = change.up
+        return alive
+
+    def _grow(self, state, names) -> None:
+        """Double some tables where they lie; the state stays the same object."""
+        from weft.engine.views import bind
+
+        for name in names:
+            array = getattr(state, name)
+            array.resize((2 * array.shape[0], *array.shape[1:]), refcheck=False)
+        bind(state.world, **{name: getattr(state, name) for name in names})
+
+    def _check(self, state) -> None:
+        for law, count in self.monitors(state).items():
+            if count:
+                raise MonitorTripped(f"the law of {law} must hold while a network runs, but was broken {count} times")
+
+    def monitors(self, state) -> dict[str, int]:
+        """How often each law was broken so far."""
+        world, ports = state.world[0], state.ports
+        waiting = int(ports["packets"].sum() + ports["packets_high"].sum())
+        on_their_way = int(world["conserved_in"] - world["conserved_out"])
+        laws = {"conservation": int(not waiting <= on_their_way <= int(world["alive"]))}
+        if self.settings.queue == "droptail":
+            laws["buffer"] = int((ports["peak"] > ports["capacity"]).sum())
+        if self.settings.queue == "lossless":
+            laws["lossless"] = int(world["drop_lossless"])
+            laws["deadlock"] = len(bounds.deadlock(state))
+        return laws
+
+    def observe(self, state, flows) -> Observation:
+        """What was seen so far."""
+        from weft.engine import fingerprint
+
+        world, ports, set_ = state.world[0], state.ports, self.settings
+        inner = ports["host"] == 0
+        peaks = ports["peak"][inner]
+        if set_.queue == "droptail":  # ps of backlog to bytes
+            peaks = peaks.astype(object) * ports["rate"][inner].astype(object) // (8 * s)
+        peak = int(max(peaks, default=0))
+        exact = set_.queue != "droptail"
+        count = {name: int(world[name]) for name in world.dtype.names if not name.endswith(("_at", "_size"))}
+        now = int(world["now"])
+        finish, received = state.traffic["finish"].copy(), state.traffic["received"].copy()
+        rates = self._second_half(state, now)
+        fct = (finish - state.traffic["start"])[finish >= 0]
+        full = self.wire_size
+        sections = {
+            "queue": {
+                "max_bytes": peak,
+                "max_packets": int(ports["peak_packets"][inner].max(initial=0)) if exact else -(-peak // full),
+                "packets_are": "counted" if exact else f"bytes / {full}, rounded up",
+            },
+            "drops": {
+                "full": count["drop_full"],
+                "link_down": count["drop_down"],
+                "no_route": count["drop_route"],
+                "lossless": count["drop_lossless"],
+            },
+            "trims": count["trims"],
+            "marks": count["marks"],
+            "pauses": count["pauses"],
+            "retransmissions": count["resent"],
+            "timeouts": count["timeouts"],
+            "packets": {
+                "data": count["sent_segments"],
+                "acks": count["acks"],
+                "nacks": count["nacks"],
+                "pulls": count["pulls"],
+                "cnps": count["cnps"],
+                "returned": count["bounces"],
+                "duplicates": count["duplicates"],
+                "fast_retransmits": count["fast_retransmits"],
+            },
+            "throughput": {
+                "per_destination_gbps": {
+                    "mean": float(rates.mean()) if rates.size else None,
+                    "min": float(rates.min()) if rates.size else None,
+                    "max": float(rates.max()) if rates.size else None,
+                },
+                "fraction_of_link": float(rates.mean() * Gbps / self.link) if rates.size else None,
+            },
+            "fct_us": {
+                "first": float(fct.min() / us) if fct.size else None,
+                "last": float(fct.max() / us) if fct.size else None,
+            },
+            "settings": {f: getattr(set_, f) for f in set_.__dataclass_fields__},
+        }
+        kept = int(state.sampling[0])
+        return Observation(
+            finish=finish,
+            received=received,
+            now=now,
+            sections=sections,
+            monitors=self.monitors(state),
+            fingerprint=fingerprint.show(state.print),
+            samples={
+                "time_ps": state.samples[:kept, 0].copy(),
+                "delivered_bytes": state.samples[:kept, 1:].sum(1),
+            },
+            work={"packet_hops": count["hops"], "events": count["released"] + count["next_flow"]},
+        )
+
+    def _second_half(self, state, now) -> np.ndarray:
+        """Gb/s of payload each host that is a destination received over the second half of the run."""
+        kept = int(state.sampling[0])
+        at = state.samples[:kept, 0]
+        half = int(np.argmin(np.abs(at - now // 2))) if kept else -1
+        begin, before = (int(at[half]), state.samples[half, 1:]) if kept and at[half] < now else (0, 0)
+        gained = state.hosts["delivered"] - before
+        wanted = np.unique(state.traffic["dst"])
+        return gained[wanted] * 8 * (s / Gbps) / max(now - begin, 1)
+
+    def memory(self, flows) -> int:
+        """Predicted bytes: tables of the network and of the flows, and live packets at a window per host."""
+        from weft.fabrics.packet import state as st
+
+        graph, set_ = self.graph, self.settings
+        live = min(len(flows), 8 * self.hosts)
+        window = min(set_.max_window, max(set_.initial_window, 64))
+        return (
+            graph.ports * st.PORT.itemsize
+            + self.routes.table.nbytes
+            + len(flows) * st.TRAFFIC.itemsize
+            + live * set_.subflows * (st.SUB.itemsize + 2 * set_.max_window)
+            + live * window * st.PACKET.itemsize
+            + SAMPLES * (1 + self.hosts) * 8
+            + (1 << 24)
+        )
+
+
+def _groups(table: Routes) -> np.ndarray:
+    """(groups, 3) int32: first, count and turn of every group of `table`."""
+    group = np.zeros((len(table.first), 3), np.int32)
+    group[:, 0], group[:, 1] = table.first, table.count
+    return group
+
+
+def _sample(state, now) -> None:
+    """Write down what every host has received; keep every other sample when there are too many."""
+    sampling, samples = state.sampling, state.samples
+    if sampling[0] == SAMPLES:
+        samples[: SAMPLES // 2] = samples[1::2]
+        sampling[0] = SAMPLES // 2
+        sampling[1] *= 2
+    samples[sampling[0], 0] = now
+    samples[sampling[0], 1:] = state.hosts["delivered"]
+    sampling[0] += 1
+    sampling[2] = samples[sampling[0] - 1, 0] + sampling[1]
+
+

@@ -1,0 +1,119 @@
+"""The loop: release the earliest event, or start the next flow, until a time or a number of events is reached."""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.fingerprint import fold
+from weft.engine.views import kernel
+from weft.fabrics.packet.network import fail, flush, forward, freed, heed, lose, repair
+from weft.fabrics.packet.state import (
+    ACK,
+    DATA,
+    DELAYED,
+    FREE,
+    LAST_PACKET,
+    PAUSE,
+    RESUME,
+    RTO,
+    flows,
+    ports,
+    print_,
+    rows,
+    traffic,
+)
+from weft.fabrics.packet.transports import tcp
+from weft.fabrics.packet.transports.flow import open_slot
+
+DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
+SLACK = 1 << 13  # rows one event may take: a window for each of some subflows
+
+
+@kernel
+def deliver(s, r):
+    """Packet r has reached its host."""
+    p = rows(s)[r]
+    fold(print_(s), s.now, (np.int64(p.id) << 32) | (np.int64(p.seq) << 4) | np.int64(p.kind))
+    s.conserved_out += 1
+    if flows(s)[p.flow].id == p.id:
+        if p.kind == DATA:
+            tcp.on_data(s, r)
+        elif p.kind == ACK:
+            tcp.on_ack(s, r)
+    events.give(s, rows(s), r)
+
+
+@kernel
+def fire(s, r):
+    """Timer r is due."""
+    kind = rows(s)[r].kind
+    if kind == RTO:
+        tcp.on_timeout(s, r)
+    elif kind == DELAYED:
+        tcp.on_delayed(s, r)
+    events.give(s, rows(s), r)
+
+
+@kernel
+def advance(world, until, budget):
+    """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
+    s = world[0]
+    hosts = s.hosts_size
+    for _ in range(budget):
+        if s.live == 0 and s.next_flow == s.traffic_size:
+            return DONE  # what is still on its way is for nobody
+        if s.rows_size - s.alive < SLACK:
+            return GROW_ROWS
+        limit = until
+        begins = s.next_flow < s.traffic_size and traffic(s)[s.next_flow].start <= until
+        if begins:
+            limit = traffic(s)[s.next_flow].start
+        r = events.peek(s, rows(s), limit)
+        if begins and (r == events.NONE or rows(s)[r].time == limit):
+            if s.free_slot == events.NONE and s.used_slots == s.flows_size:
+                return GROW_SLOTS
+            s.now = limit
+            slot = open_slot(s, s.next_flow)
+            s.next_flow += 1
+            tcp.begin(s, slot)
+            flush(s)
+            continue
+        if r == events.NONE:
+            s.now = max(s.now, until)
+            return DONE
+        events.release(s, rows(s), r)
+        p = rows(s)[r]
+        if p.kind <= LAST_PACKET:
+            s.hops += 1
+            port = ports(s)[p.port]
+            if p.epoch != port.epoch:
+                s.drop_down += 1
+                lose(s, r)
+            elif port.to >= hosts and p.kind < PAUSE:
+                forward(s, r, np.int64(port.to))
+            elif p.kind == PAUSE or p.kind == RESUME:
+                heed(s, r)
+                s.conserved_out += 1
+                events.give(s, rows(s), r)
+            else:
+                deliver(s, r)
+                flush(s)
+        elif p.kind == FREE:
+            k = np.int64(p.port)
+            events.give(s, rows(s), r)
+            freed(s, k)
+        else:
+            fire(s, r)
+            flush(s)
+    return PAUSED
+
+
+@kernel
+def cut(world, k):
+    """Take port k down."""
+    fail(world[0], k)
+
+
+@kernel
+def mend(world, k):
+    """Bring port k up."""
+    repair(world[0], k)

@@ -1,0 +1,464 @@
+"""Links, queues and switches: what happens to a packet between two hosts.
+
+A drop-tail port needs no event of its own. It is first come, first served, so the moment a packet leaves is known when
+it is accepted: after everything accepted before it. Drop, mark and arrival at the far end are decided there, in one
+event a hop. Ports where a later packet may overtake (trimming, priorities) or be held back (pause) keep two linked
+queues, and a FREE event whenever something waits behind the packet being sent.
+
+A record such as `port` is a view of its row: assigning to its fields writes there.
+"""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.fingerprint import fold
+from weft.engine.random import below, word
+from weft.engine.views import inlined, kernel
+from weft.fabrics.packet.state import (
+    BOUNCED,
+    DATA,
+    DROPTAIL,
+    FREE,
+    LOSSLESS,
+    MARKED,
+    PAUSE,
+    RESUME,
+    ROUND_ROBIN,
+    TRIM,
+    TRIMMED,
+    URGENT,
+    buffered,
+    choices,
+    flows,
+    group,
+    hosts,
+    pool,
+    ports,
+    print_,
+    row,
+    rows,
+    table,
+)
+from weft.topology.routes import HERE, NO_ROUTE
+
+SECOND = 10**12
+STRICT = 255  # `prefer` of a port that never lets data pass a header
+CHANCES = 1 << 20  # in what marking probabilities are counted
+
+
+@inlined
+def wire_time(port, size):
+    """Picoseconds that `size` bytes occupy a port."""
+    if port.pace > 0:
+        return size * port.pace
+    return (size * 8 * SECOND + port.rate - 1) // port.rate
+
+
+@inlined
+def lose(s, r):
+    """Fold the loss of a packet into the fingerprint and free its row."""
+    p = rows(s)[r]
+    fold(print_(s), s.now, ~((np.int64(p.id) << 32) | np.int64(p.seq)))
+    events.give(s, rows(s), r)
+    s.conserved_out += 1
+
+
+@kernel
+def schedule(s, r, time):
+    """Have row r released at `time`."""
+    events.push(s, rows(s), r, time)
+
+
+@inlined
+def congested(s, k, level):
+    """Whether a packet that finds `level` in front of it at port k is to be marked."""
+    port = ports(s)[k]
+    if level <= port.mark_from:
+        return False
+    if level > port.mark_all:
+        return True
+    chance = s.mark_chance * (level - port.mark_from) // (port.mark_all - port.mark_from)
+    port.draws += 1
+    return below(word(s.key ^ np.uint64(k), port.draws), CHANCES) < chance
+
+
+@inlined
+def accept_fifo(s, r, k):
+    """Queue packet r at drop-tail port k, or lose it; its arrival at the far end is scheduled here."""
+    port, p = ports(s)[k], rows(s)[r]
+    now = s.now
+    if port.up == 0:
+        port.dropped += 1
+        s.drop_down += 1
+        lose(s, r)
+        return
+    backlog = port.busy - now
+    if backlog < 0:
+        backlog = np.int64(0)
+    took = wire_time(port, p.size)
+    if port.host == 0:
+        if backlog + took > port.capacity:
+            port.dropped += 1
+            s.drop_full += 1
+            lose(s, r)
+            return
+        if p.kind == DATA and congested(s, k, backlog):
+            p.flags |= MARKED
+            port.marked += 1
+            s.marks += 1
+        if backlog + took > port.peak:
+            port.peak = backlog + took
+    port.busy = now + backlog + took
+    port.carried += 1
+    port.carried_bytes += p.size
+    p.port = k
+    p.epoch = port.epoch
+    schedule(s, r, port.busy + port.delay)
+
+
+@inlined
+def _push_back(s, r, k, high):
+    """Put packet r at the end of one of the queues of port k."""
+    port, p = ports(s)[k], rows(s)[r]
+    p.next = events.NONE
+    if high:
+        if port.packets_high == 0:
+            port.head_high = r
+        else:
+            rows(s)[port.tail_high].next = r
+        port.tail_high = r
+        port.packets_high += 1
+        port.bytes_high += p.size
+    else:
+        if port.packets == 0:
+            port.head = r
+        else:
+            rows(s)[port.tail].next = r
+        port.tail = r
+        port.packets += 1
+        port.bytes += p.size
+    if port.host == 0:
+        port.peak = max(port.peak, port.bytes + port.bytes_high)
+        port.peak_packets = max(port.peak_packets, port.packets + port.packets_high)
+
+
+@inlined
+def _wake_later(s, k):
+    """Have port k woken as soon as it is free."""
+    port = ports(s)[k]
+    if port.timed == 0:
+        port.timed = 1
+        timer = events.take(s, rows(s))
+        rows(s)[timer].kind = FREE
+        rows(s)[timer].port = k
+        schedule(s, timer, max(port.busy, s.now))
+
+
+@inlined
+def _tell(s, came, kind):
+    """Send a pause or resume frame to the sender of port `came`, ahead of all data."""
+    r = events.take(s, rows(s))
+    p = rows(s)[r]
+    p.kind, p.flags, p.sub, p.dst, p.flow, p.id, p.seq, p.size = kind, 0, 0, -1, -1, -1, came, s.smallest
+    s.conserved_in += 1
+    _push_back(s, r, came ^ 1, True)
+    _wake_later(s, came ^ 1)
+
+
+@inlined
+def stop_above(s, node):
+    """Bytes that may wait in switch `node` from one port before its sender is told to pause."""
+    if s.share == 0:
+        return s.xoff
+    return s.share * (pool(s)[node] - buffered(s)[node]) >> 10
+
+
+@inlined
+def _hold(s, r, k):
+    """Put a data packet in the low queue of port k and on the accounts of its switch."""
+    port, p = ports(s)[k], rows(s)[r]
+    _push_back(s, r, k, False)
+    if port.host == 1:
+        return
+    buffered(s)[port.frm] += p.size
+    if s.queue == LOSSLESS:
+        came = ports(s)[p.port]
+        came.ingress += p.size
+        came.peak_ingress = max(came.peak_ingress, came.ingress)
+        if came.stopped == 0 and came.ingress > stop_above(s, port.frm):
+            came.stopped = 1
+            came.pauses += 1
+            s.pauses += 1
+            _tell(s, np.int64(p.port), PAUSE)
+
+
+@inlined
+def _unhold(s, r, k):
+    """Take a data packet that has left the low queue of port k off the accounts of its switch."""
+    port, p = ports(s)[k], rows(s)[r]
+    if port.host == 1:
+        return
+    buffered(s)[port.frm] -= p.size
+    if s.queue == LOSSLESS:
+        came = ports(s)[p.port]
+        came.ingress -= p.size
+        enough = came.ingress <= stop_above(s, port.frm) - (s.xoff - s.xon)
+        if came.stopped == 1 and (enough or came.ingress == 0):
+            came.stopped = 0
+            s.resumes += 1
+            _tell(s, np.int64(p.port), RESUME)
+
+
+@kernel
+def begin(s, k):
+    """Send the next packet of idle port k, if it has one that may go, and arrange for the one behind it."""
+    port = ports(s)[k]
+    low = port.packets > 0 and port.paused == 0
+    high = port.packets_high > 0 and (not low or s.prefer == STRICT or port.turn < s.prefer)
+    if high:
+        r = np.int64(port.head_high)
+        p = rows(s)[r]
+        port.head_high = p.next
+        port.packets_high -= 1
+        port.bytes_high -= p.size
+        if port.turn < STRICT:
+            port.turn += 1
+    elif low:
+        r = np.int64(port.head)
+        p = rows(s)[r]
+        port.head = p.next
+        port.packets -= 1
+        port.bytes -= p.size
+        port.turn = 0
+        _unhold(s, r, k)
+    else:
+        return
+    port.busy = s.now + wire_time(port, p.size)
+    port.carried += 1
+    port.carried_bytes += p.size
+    p.port = k
+    p.epoch = port.epoch
+    schedule(s, r, port.busy + port.delay)
+    if port.packets_high > 0 or (port.packets > 0 and port.paused == 0):
+        _wake_later(s, k)
+
+
+@inlined
+def wake(s, k):
+    """Let port k send if it is idle, or see to it that it will."""
+    port = ports(s)[k]
+    if port.timed == 0:
+        if port.busy <= s.now:
+            begin(s, k)
+        else:
+            _wake_later(s, k)
+
+
+@inlined
+def _replace_tail(s, r, k):
+    """Put packet r in the place of the last of the low queue of port k, and return that one."""
+    port = ports(s)[k]
+    last = np.int64(port.tail)
+    port.packets -= 1
+    port.bytes -= rows(s)[last].size
+    if port.packets > 0:
+        q = port.head
+        while rows(s)[q].next != last:
+            q = rows(s)[q].next
+        port.tail = q
+    _unhold(s, last, k)
+    _hold(s, r, k)
+    return last
+
+
+@kernel
+def accept_queue(s, r, k):
+    """Queue packet r at a port with priorities. The row of a header turned round, to be forwarded from here, or NONE."""
+    port, p = ports(s)[k], rows(s)[r]
+    if port.up == 0:
+        port.dropped += 1
+        s.drop_down += 1
+        lose(s, r)
+        return events.NONE
+    high = p.kind != DATA or p.flags & (TRIMMED | URGENT) != 0
+    if not high and port.host == 0:
+        if s.queue == TRIM:
+            if port.packets > 0 and port.bytes + p.size > port.capacity:
+                port.draws += 1
+                if s.trim_tail == 1 and below(word(s.key ^ np.uint64(k), port.draws), 2) == 1:
+                    r = _replace_tail(s, r, k)
+                    p = rows(s)[r]
+                p.flags |= TRIMMED
+                p.size = s.smallest
+                port.trimmed += 1
+                s.trims += 1
+                high = True
+        elif s.queue == LOSSLESS:
+            if ports(s)[p.port].ingress + p.size > s.ingress_limit:
+                port.dropped += 1
+                s.drop_lossless += 1
+                lose(s, r)
+                return events.NONE
+        else:
+            room = port.capacity
+            if s.share > 0:
+                room = s.share * (pool(s)[port.frm] - buffered(s)[port.frm]) >> 10
+            if port.bytes + p.size > room:
+                port.dropped += 1
+                s.drop_full += 1
+                lose(s, r)
+                return events.NONE
+        if not high and congested(s, k, port.bytes):
+            p.flags |= MARKED
+            port.marked += 1
+            s.marks += 1
+    if high and port.host == 0 and port.bytes_high + p.size > s.capacity_high:
+        if s.bounce == 1 and p.kind == DATA and p.flags & BOUNCED == 0 and flows(s)[p.flow].id == p.id:
+            p.flags |= BOUNCED
+            p.dst = flows(s)[p.flow].src
+            p.path = p.seq
+            s.bounces += 1
+            wake(s, k)
+            return r
+        port.dropped += 1
+        s.drop_full += 1
+        lose(s, r)
+        wake(s, k)
+        return events.NONE
+    if high:
+        _push_back(s, r, k, True)
+    else:
+        _hold(s, r, k)
+    wake(s, k)
+    return events.NONE
+
+
+@inlined
+def accept(s, r, k):
+    """Queue packet r at port k. The row of a header that was turned round there, or NONE."""
+    if s.queue == DROPTAIL:
+        accept_fifo(s, r, k)
+        return np.int64(events.NONE)
+    return np.int64(accept_queue(s, r, k))
+
+
+@inlined
+def route(s, r, node):
+    """The port by which packet r leaves `node`, or NONE if there is no way."""
+    p = rows(s)[r]
+    place = row(s)[node]
+    if place < 0:
+        return np.int64(-1 - place)
+    host = hosts(s)[p.dst]
+    g = table(s)[place, host.anchor]
+    if g < 0:
+        return np.int64(host.down if g == HERE else NO_ROUTE)
+    first, count = group(s)[g, 0], group(s)[g, 1]
+    if count == 1:
+        return np.int64(choices(s)[first])
+    if s.routing == ROUND_ROBIN:
+        turn = group(s)[g, 2]
+        group(s)[g, 2] = turn + 1 if turn + 1 < count else 0
+        return np.int64(choices(s)[first + turn])
+    turn = p.path % count
+    p.path = p.path // count
+    return np.int64(choices(s)[first + turn])
+
+
+@kernel
+def forward(s, r, node):
+    """Pass packet r on from `node`."""
+    again = r
+    while again != events.NONE:
+        k = route(s, again, node)
+        if k == NO_ROUTE:
+            s.drop_route += 1
+            lose(s, again)
+            return
+        again = accept(s, again, k)
+
+
+@inlined
+def originate(s, r, node):
+    """Leave packet r at host `node`, for `flush` to send when the transport has done its part.
+
+    Transports therefore need not know the network: called directly, it would be compiled into each of them.
+    """
+    s.conserved_in += 1
+    p = rows(s)[r]
+    p.port = node
+    p.next = events.NONE
+    if s.first_out == events.NONE:
+        s.first_out = r
+    else:
+        rows(s)[s.last_out].next = r
+    s.last_out = r
+
+
+@kernel
+def flush(s):
+    """Send what transports have left at their hosts, in that order."""
+    while s.first_out != events.NONE:
+        r = s.first_out
+        p = rows(s)[r]
+        s.first_out = np.int64(p.next)
+        forward(s, r, np.int64(p.port))
+
+
+@kernel
+def fail(s, k):
+    """Cut port k: what it holds and what is on its wire is lost."""
+    port = ports(s)[k]
+    port.up = 0
+    port.epoch += 1
+    port.busy = s.now
+    while port.packets_high > 0:
+        r = np.int64(port.head_high)
+        port.head_high = rows(s)[r].next
+        port.packets_high -= 1
+        port.bytes_high -= rows(s)[r].size
+        s.drop_down += 1
+        lose(s, r)
+    while port.packets > 0:
+        r = np.int64(port.head)
+        port.head = rows(s)[r].next
+        port.packets -= 1
+        port.bytes -= rows(s)[r].size
+        _unhold(s, r, k)
+        s.drop_down += 1
+        lose(s, r)
+
+
+@kernel
+def repair(s, k):
+    """Bring port k back, empty and not paused."""
+    port = ports(s)[k]
+    port.up = 1
+    port.paused = 0
+    port.stopped = 0
+
+
+@inlined
+def freed(s, k):
+    """Port k was to be woken now."""
+    port = ports(s)[k]
+    port.timed = 0
+    if port.busy <= s.now:
+        begin(s, k)
+    elif port.packets + port.packets_high > 0:  # it failed and came back meanwhile
+        _wake_later(s, k)
+
+
+@inlined
+def heed(s, r):
+    """Obey the pause or resume frame r, which has just arrived; it names the port it is about."""
+    p = rows(s)[r]
+    port = ports(s)[p.seq]
+    now = s.now
+    if p.kind == PAUSE and port.paused == 0:
+        port.paused = 1
+        port.paused_at = now
+    elif p.kind == RESUME and port.paused == 1:
+        port.paused = 0
+        port.paused_for += now - port.paused_at
+        wake(s, np.int64(p.seq))

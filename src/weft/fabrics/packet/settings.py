@@ -1,0 +1,134 @@
+"""Settings: the parameters of a transport and of the queues it meets, read from `presets.toml` by name.
+
+`ndp` is the protocol as its authors describe it, `ndp@shoal-nsdi19` as Shoal's evaluation set it up, and
+`ndp@shoal-nsdi19:initial_window=23,rto_min=2ms` the latter with two values changed.
+"""
+
+import difflib
+import tomllib
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import get_args, get_origin
+
+from weft.errors import BadInput, require
+from weft.units import KB, Mbps, Rate, Size, Time, ms, param, parse_rate, parse_size, parse_time, s, us
+
+QUEUES = ("droptail", "trim", "priority", "lossless")
+ROUTINGS = ("ecmp", "random", "permuted", "roundrobin", "single")
+WIRE = 38  # preamble 8, Ethernet header 14, FCS 4, gap 12
+LEAST = 84  # bytes a minimal frame of 64 occupies on the wire
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a transport and its queues are set to. Packets are full-size ones; their size is the fabric's MTU."""
+
+    transport: str = param("tcp", "protocol")
+    header: int = param(52, "bytes of each packet that are no payload: IP 20, TCP 20, timestamps 12")
+    control: int = param(90, "bytes an ACK occupies on the wire, preamble and gap included")
+    routing: str = param("ecmp", f"how packets choose among equal paths: {', '.join(ROUTINGS)}")
+    queue: str = param("droptail", f"what switch ports do: {', '.join(QUEUES)}")
+    buffer: int = param(100, "data packets a switch port holds")
+    share: float = param(0.0, "dynamic threshold: a port may take this many times what is free of its switch's buffers")
+    mark_from: int = param(0, "packets above which ECN marks begin; 0 never marks")
+    mark_all: int = param(0, "packets above which every packet is marked; 0 is mark_from, a step")
+    mark_chance: float = param(1.0, "marking probability reached just below mark_all (RED)")
+
+    initial_window: int = param(10, "segments sent at once when a flow starts")
+    max_window: int = param(1024, "segments that may be on their way")
+    rto_min: Time = param(10 * ms, "least retransmission timeout")
+    rto_first: Time = param(10 * ms, "timeout before the first RTT is known")
+    rto_max: Time = param(1 * s, "largest timeout")
+    ack_every: int = param(1, "segments an ACK may cover; 2 is the usual delayed ACK")
+    ack_delay: Time = param(500 * us, "longest an ACK is delayed")
+    sack: bool = param(False, "selective acknowledgements")
+    limited: bool = param(True, "limited transmit (RFC 3042)")
+    gain_shift: int = param(4, "the gain g of alpha is 2 to the power of minus this")
+    subflows: int = param(1, "subflows of an MPTCP flow")
+
+    prefer: int = param(255, "headers that may pass before a waiting data packet goes; 255 is strict priority")
+    trim_tail: bool = param(True, "trim the packet at the tail instead of the newcomer every other time, at random")
+    bounce: bool = param(True, "return headers that find the header queue full to their sender")
+
+    xoff: int = param(15, "packets from one port at which its sender is told to pause")
+    xon: int = param(12, "packets from one port at which it may go on")
+    headroom: Size = param(0, "bytes kept for what arrives after a pause was sent; 0 is as much as the link needs")
+    cnp_gap: Time = param(50 * us, "least time between two CNPs of a flow")
+    alpha_gap: Time = param(55 * us, "time without CNP after which alpha decays")
+    raise_gap: Time = param(55 * us, "period of the rate-increase timer")
+    raise_bytes: Size = param(10_000 * KB, "bytes after which the rate increases as well")
+    fast_rounds: int = param(5, "increases spent in fast recovery")
+    rate_step: Rate = param(40 * Mbps, "additive increase")
+    rate_leap: Rate = param(400 * Mbps, "hyper increase")
+    rate_min: Rate = param(10 * Mbps, "least sending rate")
+    source: str = param("", "where the values come from")
+
+    def __post_init__(self):
+        require(self.routing in ROUTINGS, "routing", f"one of {', '.join(ROUTINGS)}", self.routing)
+        require(self.queue in QUEUES, "queue", f"one of {', '.join(QUEUES)}", self.queue)
+        require(self.buffer >= 1, "buffer", "at least 1 packet", self.buffer)
+        require(self.share >= 0, "share", "0 or more", self.share)
+        require(0 <= self.mark_chance <= 1, "mark_chance", "from 0 to 1", self.mark_chance)
+        require(self.mark_from >= 0, "mark_from", "0 or more packets", self.mark_from)
+        if self.mark_all and self.mark_all < self.mark_from:
+            raise BadInput(f"mark_all must be at least mark_from, {self.mark_from} packets, not {self.mark_all}")
+        for name in ("mark_from", "mark_all"):
+            if getattr(self, name) > self.buffer and self.queue != "lossless":
+                raise BadInput(
+                    f"{name}, where ECN marks, must be at most the buffer, {self.buffer} packets, not "
+                    f"{getattr(self, name)}"
+                )
+        for name in ("initial_window", "max_window", "ack_every", "subflows", "fast_rounds", "xoff", "xon", "prefer"):
+            require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
+        require(self.max_window <= 1 << 16, "max_window", "at most 65536 segments", self.max_window)
+        require(self.subflows <= 16, "subflows", "at most 16", self.subflows)
+        require(self.xon <= self.xoff, "xon", f"at most xoff, {self.xoff}", self.xon)
+        require(0 <= self.gain_shift <= 16, "gain_shift", "from 0 to 16", self.gain_shift)
+        for name in ("rto_min", "rto_first", "rto_max", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "rate_step"):
+            require(getattr(self, name) > 0, name, "more than 0", getattr(self, name))
+
+
+@cache
+def presets() -> dict[str, dict]:
+    """The named sets as written: `ndp`, `ndp@shoal-nsdi19`, …; each names its source."""
+    return tomllib.loads((Path(__file__).parent / "presets.toml").read_text())
+
+
+def settings(text: str, **changes) -> Settings:
+    """The settings called `text`, with those of `changes` that are not None."""
+    name, _, rest = text.partition(":")
+    known = presets()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 3, 0.4)
+        near += [k for k in known if k.split("@")[0] == name.split("@")[0] and k not in near]
+        hint = f"near it are {', '.join(near)}" if near else f"there are {', '.join(known)}"
+        raise BadInput(f"transport must be a known preset, not {name!r}: {hint}")
+    values = {**known[name.split("@")[0]], **known[name]}
+    if rest:
+        for pair in rest.split(","):
+            key, equals, value = pair.partition("=")
+            require(equals, f"a change to {name}", "name=value", pair)
+            values[key.strip()] = value.strip()
+    types = {field.name: field.type for field in fields(Settings)}
+    for key, value in values.items():
+        if key not in types or key == "transport" and rest and f"{key}=" in rest:
+            near = difflib.get_close_matches(key, types, 2)
+            hint = f" (near it: {', '.join(near)})" if near else ""
+            raise BadInput(f"a setting of {name} must be one that transports have, not {key!r}{hint}")
+        values[key] = _read(types[key], value, key)
+    return replace(Settings(**values), **{k: v for k, v in changes.items() if v is not None})
+
+
+def _read(kind, value, name):
+    if get_origin(kind) is not None and len(get_args(kind)) > 1:
+        return {"time": parse_time, "rate": parse_rate, "size": parse_size}[get_args(kind)[1]](value)
+    if hasattr(kind, "__metadata__"):
+        return {"time": parse_time, "rate": parse_rate, "size": parse_size}[kind.__metadata__[0]](value)
+    try:
+        if kind is bool:
+            return value if isinstance(value, bool) else {"true": True, "false": False, "1": True, "0": False}[value.lower()]
+        return kind(value)
+    except (KeyError, ValueError):
+        what = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        raise BadInput(f"{name} must be {what}, not {value!r}") from None

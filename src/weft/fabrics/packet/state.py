@@ -1,0 +1,312 @@
+"""What an event may change: the records of packets, ports, flows, hosts and the run as a whole."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import carray
+
+from weft.engine.events import CLOCK, EVENT
+from weft.engine.views import fields, inlined, pointer
+
+# Kinds of rows. Up to LAST_PACKET they are packets, which arrive at the far end of a port; the rest are timers.
+DATA, ACK, NACK, PULL, CNP, PAUSE, RESUME = 1, 2, 3, 4, 5, 6, 7
+LAST_PACKET = 7
+FREE, RTO, DELAYED, PACE, TURN, ALPHA, RAISE = 16, 17, 18, 19, 20, 21, 22
+
+# Flags of a packet.
+MARKED, ECHO, TRIMMED, BOUNCED, AGAIN, URGENT = 1, 2, 4, 8, 16, 32
+
+# Transports, queues, routings.
+TCP, DCTCP, MPTCP, NDP, DCQCN = 0, 1, 2, 3, 4
+DROPTAIL, TRIM, PRIORITY, LOSSLESS = 0, 1, 2, 3
+ECMP, RANDOM, PERMUTED, ROUND_ROBIN, SINGLE = 0, 1, 2, 3, 4
+
+PACKET = np.dtype(
+    [
+        *EVENT,
+        ("flags", "u1"),
+        ("sub", "u1"),  # which subflow of its flow
+        ("epoch", "u1"),  # how often its link had failed when it was accepted
+        ("dst", "i4"),  # host it travels to
+        ("flow", "i4"),  # slot of its flow …
+        ("id", "i4"),  # … and the flow that held it then: a slot is used again
+        ("seq", "i4"),  # segment number; of an ACK the next one expected, of a PULL its count
+        ("port", "i4"),  # port it crosses; in a queue with events, the one it came by
+        ("path", "i4"),  # what is left of its path number
+        ("size", "i4"),  # bytes on the wire: preamble and gap included
+        ("echo", "i4"),  # segment that caused this ACK or NACK
+        ("sent", "i8"),  # when the segment left the transport
+    ]
+)
+
+PORT = np.dtype(
+    [
+        ("busy", "i8"),  # when the last accepted bit has left
+        ("delay", "i8"),  # ps on the wire
+        ("pace", "i8"),  # ps a byte, or 0 where that is no whole number
+        ("rate", "i8"),
+        ("capacity", "i8"),  # of a drop-tail port in ps of backlog, of the others in bytes
+        ("mark_from", "i8"),  # marks begin above this, in the unit of capacity
+        ("mark_all", "i8"),  # and above this are certain
+        ("to", "i4"),
+        ("frm", "i4"),
+        # 64 bytes
+        ("up", "u1"),
+        ("epoch", "u1"),
+        ("host", "u1"),  # 1 where the sender is a host: nothing is dropped or marked there
+        ("paused", "u1"),
+        ("timed", "u1"),  # 1 while a FREE event is on its way
+        ("stopped", "u1"),  # 1 while this port's sender has been told to pause
+        ("turn", "u1"),  # headers sent since the last data packet
+        ("", "u1"),
+        ("head", "i4"),  # low queue
+        ("tail", "i4"),
+        ("head_high", "i4"),  # queue that goes first
+        ("tail_high", "i4"),
+        ("packets", "i4"),
+        ("packets_high", "i4"),
+        ("bytes", "i8"),
+        ("bytes_high", "i8"),
+        ("ingress", "i8"),  # bytes that came by this port and wait in the switch it leads to
+        # counters
+        ("carried", "i8"),  # packets that left
+        ("carried_bytes", "i8"),
+        ("peak", "i8"),  # largest backlog, in the unit of capacity
+        ("peak_packets", "i8"),
+        ("peak_ingress", "i8"),
+        ("dropped", "i8"),
+        ("trimmed", "i8"),
+        ("marked", "i8"),
+        ("pauses", "i8"),
+        ("paused_at", "i8"),
+        ("paused_for", "i8"),
+        ("draws", "i8"),
+    ]
+)
+
+FLOW = np.dtype(
+    [
+        ("id", "i8"),  # row in the table of flows, or -1 while the slot is free
+        ("segments", "i8"),
+        ("taken", "i8"),  # segments handed to subflows
+        ("got", "i8"),  # distinct segments that reached the receiver
+        ("src", "i4"),
+        ("dst", "i4"),
+        ("tail", "i4"),  # payload of the last segment
+        ("next", "i4"),  # free list; or the next flow waiting at its host
+        ("paths", "i4"),
+        ("done", "u1"),
+        ("queued", "u1"),  # 1 while in a list of its host
+        ("urgent", "u1"),  # 1 for a flow of a class above 0
+    ]
+)
+
+SUB = np.dtype(
+    [
+        # the sender
+        ("una", "i8"),  # oldest segment not acknowledged
+        ("nxt", "i8"),  # next to send
+        ("top", "i8"),  # one behind the newest ever sent
+        ("window", "i8"),  # congestion window, bytes
+        ("threshold", "i8"),  # slow start ends here
+        ("recover", "i8"),  # recovery ends when this is acknowledged
+        ("rtt", "i8"),  # smoothed, or 0 before the first sample
+        ("rtt_var", "i8"),
+        ("rto", "i8"),
+        ("deadline", "i8"),  # when the retransmission timer means it, or 0
+        ("credit", "i8"),  # byte count of congestion avoidance; of DCQCN, bytes since the last raise
+        ("last", "i8"),  # subflow segment that carries the end of the flow, or -1
+        ("timer", "i4"),  # row of the pending timer, or -1
+        ("path", "i4"),
+        ("duplicates", "i4"),
+        ("recovering", "u1"),
+        ("cut", "u1"),  # DCTCP: this window has been reduced
+        ("backoff", "u1"),
+        ("", "u1"),
+        # DCTCP and DCQCN
+        ("alpha", "i8"),  # parts of 2**20
+        ("acked", "i8"),
+        ("acked_marked", "i8"),
+        ("window_end", "i8"),
+        ("target", "i8"),
+        ("rate", "i8"),
+        ("stage", "i4"),  # DCQCN: expiries of the timer since the last cut
+        ("stage_bytes", "i4"),
+        ("timer_alpha", "i4"),
+        ("timer_raise", "i4"),
+        # the receiver
+        ("expected", "i8"),
+        ("stamp", "i8"),  # sending time to echo
+        ("wait", "i8"),  # when the delayed ACK is due, or 0
+        ("timer_wait", "i4"),
+        ("pending", "i4"),  # segments not yet acknowledged; of NDP, pulls owed
+        ("pulled", "i8"),  # NDP: pulls sent; DCQCN: time of the last CNP
+        ("answered", "i8"),  # NDP sender: highest pull seen
+        ("echoing", "u1"),  # DCTCP: congestion seen in the segments pending
+        ("", "u1", (7,)),
+        # randomness
+        ("key", "u8"),
+        ("draws", "i8"),
+        ("walked", "i8"),  # packets sent along the permutation of paths
+    ]
+)
+
+HOST = np.dtype(
+    [
+        ("anchor", "i4"),
+        ("down", "i4"),
+        ("first", "i4"),  # flows waiting for their turn, round robin
+        ("last", "i4"),
+        ("pacing", "i4"),  # 1 while a PACE event is on its way
+        ("gap", "i4"),
+        ("free_at", "i8"),  # when the pacer may speak again
+        ("delivered", "i8"),  # distinct payload bytes received
+    ]
+)
+
+PARAMETERS = (
+    ("transport", "queue", "routing", "subflows", "reach", "anchors", "paths"),
+    ("payload", "overhead", "control", "smallest"),  # bytes: of a full segment, around it, of an ACK, of the least frame
+    ("initial_window", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
+    ("rto_min", "rto_first", "rto_max", "ack_delay"),
+    ("mark_chance", "capacity_high", "share", "bounce", "trim_tail", "prefer", "xoff", "xon", "ingress_limit"),
+    ("pull_gap", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "fast_rounds", "rate_step", "rate_leap", "rate_min"),
+)
+PLACES = ("applied", "next_flow", "free_slot", "used_slots", "live", "finished", "first_out", "last_out")
+COUNTERS = (
+    ("hops", "sent_segments", "resent", "timeouts", "fast_retransmits", "duplicates"),
+    ("drop_full", "drop_down", "drop_route", "drop_lossless", "trims", "marks", "bounces", "pauses", "resumes"),
+    ("acks", "nacks", "pulls", "cnps"),
+    ("conserved_in", "conserved_out"),  # packets made and packets ended; the difference is on its way
+)
+_WORLD = (*(name for line in PARAMETERS for name in line), *PLACES, *(name for line in COUNTERS for name in line))
+TABLES = ("rows", "ports", "buffered", "pool", "hosts", "row", "table", "group", "choices", "flows", "subs", "out", "got")
+TABLES += ("order", "traffic", "print")
+
+WORLD = np.dtype(
+    [*CLOCK, *((name, "i8") for name in _WORLD), ("key", "u8"), *fields(*TABLES)]
+)
+
+TRAFFIC = np.dtype(
+    [
+        ("size", "i8"),
+        ("start", "i8"),
+        ("finish", "i8"),  # ps, -1 while unfinished
+        ("received", "i8"),  # distinct payload bytes
+        ("src", "i4"),
+        ("dst", "i4"),
+        ("klass", "i4"),
+        ("", "i4"),
+    ]
+)
+
+
+class State(NamedTuple):
+    """Everything a run changes, allocated by `Packet.prepare` and grown between strides.
+
+    Kernels take one record, the row of `world`, and reach the rest through it: `ports(s)[k]` is the record of port k.
+    """
+
+    world: np.ndarray  # (1,) WORLD  the clock, the parameters, the counters, and where everything else lies
+    heads: np.ndarray  # (ring,) int32 \
+    due: np.ndarray  # (rows,) int32    } the event queue
+    heap: np.ndarray  # (rows,) int32  /
+    rows: np.ndarray  # (rows,) PACKET
+    ports: np.ndarray  # (ports,) PORT
+    buffered: np.ndarray  # (nodes,) int64  bytes that wait in a switch
+    pool: np.ndarray  # (nodes,) int64  bytes it has room for
+    hosts: np.ndarray  # (hosts,) HOST
+    row: np.ndarray  # (nodes,) int32   see weft.topology.routes
+    table: np.ndarray  # (rows, anchors) int32
+    group: np.ndarray  # (groups, 3) int32   first, count, turn
+    choices: np.ndarray  # int32
+    flows: np.ndarray  # (slots,) FLOW
+    subs: np.ndarray  # (slots * subflows,) SUB
+    out: np.ndarray  # (slots * subflows, reach) uint8  what the sender knows of a segment
+    got: np.ndarray  # (slots * subflows, reach) uint8  1 where the receiver has it
+    order: np.ndarray  # (slots * subflows, paths) int32  the permutation being walked
+    traffic: np.ndarray  # (flows,) TRAFFIC  the table of flows
+    print: np.ndarray  # (2,) uint64  the fingerprint so far
+    seed: np.ndarray  # (1,) int64
+    samples: np.ndarray  # (samples, 1 + hosts) int64  time, and the payload bytes each host had received by then
+    sampling: np.ndarray  # (3,) int64  samples kept, ps between two, when the next is due
+
+
+@inlined
+def rows(s):
+    return carray(pointer(s.rows_at), (s.rows_size,), PACKET)
+
+
+@inlined
+def ports(s):
+    return carray(pointer(s.ports_at), (s.ports_size,), PORT)
+
+
+@inlined
+def hosts(s):
+    return carray(pointer(s.hosts_at), (s.hosts_size,), HOST)
+
+
+@inlined
+def flows(s):
+    return carray(pointer(s.flows_at), (s.flows_size,), FLOW)
+
+
+@inlined
+def subs(s):
+    return carray(pointer(s.subs_at), (s.subs_size,), SUB)
+
+
+@inlined
+def traffic(s):
+    return carray(pointer(s.traffic_at), (s.traffic_size,), TRAFFIC)
+
+
+@inlined
+def buffered(s):
+    return carray(pointer(s.buffered_at), (s.buffered_size,), np.int64)
+
+
+@inlined
+def pool(s):
+    return carray(pointer(s.pool_at), (s.pool_size,), np.int64)
+
+
+@inlined
+def row(s):
+    return carray(pointer(s.row_at), (s.row_size,), np.int32)
+
+
+@inlined
+def choices(s):
+    return carray(pointer(s.choices_at), (s.choices_size,), np.int32)
+
+
+@inlined
+def table(s):
+    return carray(pointer(s.table_at), (s.table_size, s.anchors), np.int32)
+
+
+@inlined
+def group(s):
+    return carray(pointer(s.group_at), (s.group_size, 3), np.int32)
+
+
+@inlined
+def out(s):
+    return carray(pointer(s.out_at), (s.out_size, s.reach), np.uint8)
+
+
+@inlined
+def got(s):
+    return carray(pointer(s.got_at), (s.got_size, s.reach), np.uint8)
+
+
+@inlined
+def order(s):
+    return carray(pointer(s.order_at), (s.order_size, s.paths), np.int32)
+
+
+@inlined
+def print_(s):
+    return carray(pointer(s.print_at), (s.print_size,), np.uint64)

@@ -1,0 +1,275 @@
+"""What all transports share: slots for live flows, segments, paths and the retransmission timer.
+
+A flow takes a slot when it starts and gives it back when its sender knows that everything has arrived. Packets name both
+slot and flow, so one that comes too late finds a stranger in the slot and is ignored.
+"""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.random import below, word
+from weft.engine.views import inlined, kernel
+from weft.fabrics.packet.network import originate, schedule
+from weft.fabrics.packet.state import (
+    AGAIN,
+    DATA,
+    ECMP,
+    MPTCP,
+    PERMUTED,
+    RANDOM,
+    RTO,
+    SINGLE,
+    URGENT,
+    choices,
+    flows,
+    got,
+    group,
+    hosts,
+    order,
+    out,
+    ports,
+    row,
+    rows,
+    subs,
+    table,
+    traffic,
+)
+
+_PATHS = 1 << 30
+
+
+@kernel
+def paths_between(s, src, dst):
+    """The number of shortest paths, as the product of the choices along the first of them."""
+    host = hosts(s)[dst]
+    node = np.int64(src)
+    paths = np.int64(1)
+    for _ in range(64):
+        place = row(s)[node]
+        if place < 0:
+            node = ports(s)[-1 - place].to
+            if node == dst:
+                return paths
+            continue
+        g = table(s)[place, host.anchor]
+        if g < 0:
+            return paths
+        paths *= group(s)[g, 1]
+        node = ports(s)[choices(s)[group(s)[g, 0]]].to
+        if node == dst or paths >= _PATHS:
+            return paths
+    return paths
+
+
+@kernel
+def open_slot(s, id):
+    """Give flow `id` a slot with clean subflows, and return it."""
+    slot = s.free_slot
+    if slot != events.NONE:
+        s.free_slot = flows(s)[slot].next
+    else:
+        slot = s.used_slots
+        s.used_slots += 1
+    s.live += 1
+    flow = flows(s)[slot]
+    flow.id, flow.src, flow.dst = id, traffic(s)[id].src, traffic(s)[id].dst
+    flow.segments = (traffic(s)[id].size + s.payload - 1) // s.payload
+    flow.tail = traffic(s)[id].size - (flow.segments - 1) * s.payload
+    flow.taken, flow.got, flow.done, flow.queued, flow.next = 0, 0, 0, 0, events.NONE
+    flow.urgent = 1 if traffic(s)[id].klass > 0 else 0
+    if s.routing == PERMUTED or s.transport == MPTCP:
+        flow.paths = min(paths_between(s, flow.src, flow.dst), s.paths)
+    for k in range(s.subflows):
+        i = slot * s.subflows + k
+        sub = subs(s)[i]
+        sub.una = sub.nxt = sub.top = sub.duplicates = sub.recovering = sub.cut = sub.backoff = 0
+        sub.window = s.initial_window * s.payload
+        sub.threshold = np.int64(1) << 60
+        sub.rtt = sub.rtt_var = sub.deadline = sub.credit = 0
+        sub.rto = s.rto_first
+        sub.recover = sub.last = sub.timer = sub.timer_alpha = sub.timer_raise = sub.timer_wait = events.NONE
+        sub.alpha = sub.acked = sub.acked_marked = sub.window_end = sub.target = sub.rate = 0
+        sub.stage = sub.stage_bytes = sub.expected = sub.stamp = sub.wait = sub.pending = 0
+        sub.pulled = sub.answered = sub.echoing = sub.draws = sub.walked = 0
+        sub.key = word(s.key, id * 16 + k)
+        sub.path = below(sub.key, _PATHS) if s.routing != SINGLE else 0
+        out(s)[i, :] = 0
+        got(s)[i, :] = 0
+    if s.transport == MPTCP and s.routing == ECMP:
+        _spread(s, slot)
+    return slot
+
+
+@kernel
+def shuffle(s, i, paths):
+    """Draw a new order of the paths of subflow i: Fisher and Yates, from the back."""
+    sub = subs(s)[i]
+    walk = order(s)[i]
+    for p in range(paths):
+        walk[p] = p
+    for p in range(paths - 1, 0, -1):
+        sub.draws += 1
+        q = below(word(sub.key, sub.draws), p + 1)
+        walk[p], walk[q] = walk[q], walk[p]
+
+
+@kernel
+def _spread(s, slot):
+    """Give the subflows different paths as far as there are as many."""
+    paths = np.int64(flows(s)[slot].paths)
+    base = slot * s.subflows
+    shuffle(s, base, paths)
+    for k in range(s.subflows):
+        subs(s)[base + k].path = order(s)[base, k % paths]
+
+
+@inlined
+def next_path(s, slot, i):
+    """The path number of the next packet of subflow i."""
+    sub = subs(s)[i]
+    if s.routing == RANDOM:
+        sub.draws += 1
+        return below(word(sub.key, sub.draws), _PATHS)
+    if s.routing == PERMUTED:
+        paths = np.int64(flows(s)[slot].paths)
+        if sub.walked % paths == 0:
+            shuffle(s, i, paths)
+        sub.walked += 1
+        return np.int64(order(s)[i, (sub.walked - 1) % paths])
+    return np.int64(sub.path)
+
+
+@inlined
+def payload_of(s, slot, i, seq):
+    """Payload bytes of segment `seq` of subflow i."""
+    return flows(s)[slot].tail if seq == subs(s)[i].last else s.payload
+
+
+@kernel
+def send_segment(s, slot, k, seq):
+    """Hand segment `seq` of subflow k to the network."""
+    flow = flows(s)[slot]
+    i = slot * s.subflows + k
+    sub = subs(s)[i]
+    r = events.take(s, rows(s))
+    p = rows(s)[r]
+    p.kind, p.sub, p.dst, p.flow, p.id, p.seq = DATA, k, flow.dst, slot, flow.id, seq
+    p.flags = URGENT if flow.urgent else 0
+    s.sent_segments += 1
+    if seq < sub.top:
+        p.flags |= AGAIN
+        s.resent += 1
+    else:
+        sub.top = seq + 1
+    p.size = max(payload_of(s, slot, i, seq) + s.overhead, s.smallest)
+    p.path = next_path(s, slot, i)
+    p.sent = s.now
+    p.echo = -1
+    originate(s, r, flow.src)
+
+
+@kernel
+def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
+    """Send an ACK, NACK, PULL or CNP; `backwards` from the receiver to the sender, as most are."""
+    flow = flows(s)[slot]
+    i = slot * s.subflows + k
+    r = events.take(s, rows(s))
+    p = rows(s)[r]
+    p.kind, p.sub, p.flow, p.id, p.seq, p.echo = kind, k, slot, flow.id, seq, echo
+    p.flags, p.sent, p.size = flags, sent, s.control
+    p.dst = flow.src if backwards else flow.dst
+    p.path = next_path(s, slot, i)
+    originate(s, r, flow.dst if backwards else flow.src)
+
+
+@kernel
+def claim(s, slot, i):
+    """Take the next segment of the flow for subflow i. False when none is left."""
+    flow, sub = flows(s)[slot], subs(s)[i]
+    if flow.taken == flow.segments:
+        return False
+    flow.taken += 1
+    if flow.taken == flow.segments:
+        sub.last = sub.nxt
+    return True
+
+
+@inlined
+def book(s, slot, i, seq):
+    """Enter the arrival of segment `seq` of subflow i, new to the receiver. True if the flow is now complete."""
+    flow = flows(s)[slot]
+    got(s)[i, seq & (s.reach - 1)] = 1
+    bytes = payload_of(s, slot, i, seq)
+    hosts(s)[flow.dst].delivered += bytes
+    traffic(s)[flow.id].received += bytes
+    flow.got += 1
+    if flow.got == flow.segments:
+        flow.done = 1
+        traffic(s)[flow.id].finish = s.now
+        s.finished += 1
+        return True
+    return False
+
+
+@kernel
+def arm(s, slot, k, deadline):
+    """Set the retransmission timer of subflow k to `deadline`; 0 turns it off.
+
+    A pending row that comes too early looks at the deadline and goes back to sleep, so that moving the deadline, which
+    every ACK does, costs nothing; only one that would come too late is cancelled.
+    """
+    i = slot * s.subflows + k
+    sub = subs(s)[i]
+    sub.deadline = deadline
+    if deadline == 0:
+        return
+    if sub.timer != events.NONE:
+        if rows(s)[sub.timer].time <= deadline:
+            return
+        events.cancel(rows(s), sub.timer)
+    sub.timer = new_timer(s, slot, k, RTO, deadline)
+
+
+@kernel
+def new_timer(s, slot, k, kind, time):
+    """Schedule a timer of subflow k and return its row."""
+    r = events.take(s, rows(s))
+    p = rows(s)[r]
+    p.kind, p.sub, p.flow, p.id = kind, k, slot, flows(s)[slot].id
+    schedule(s, r, time)
+    return r
+
+
+@kernel
+def sample_rtt(s, i, rtt):
+    """RFC 6298, in whole picoseconds."""
+    sub = subs(s)[i]
+    if sub.rtt == 0:
+        sub.rtt = rtt
+        sub.rtt_var = rtt // 2
+    else:
+        sub.rtt_var += (abs(sub.rtt - rtt) - sub.rtt_var) // 4
+        sub.rtt += (rtt - sub.rtt) // 8
+    sub.rto = min(max(sub.rtt + 4 * sub.rtt_var, s.rto_min), s.rto_max)
+    sub.backoff = 0
+
+
+@kernel
+def close_slot(s, slot):
+    """Give the slot of a flow back, and cancel its timers."""
+    for i in range(slot * s.subflows, (slot + 1) * s.subflows):
+        sub = subs(s)[i]
+        if sub.timer != events.NONE:
+            events.cancel(rows(s), sub.timer)
+        if sub.timer_wait != events.NONE:
+            events.cancel(rows(s), sub.timer_wait)
+        if sub.timer_alpha != events.NONE:
+            events.cancel(rows(s), sub.timer_alpha)
+        if sub.timer_raise != events.NONE:
+            events.cancel(rows(s), sub.timer_raise)
+    flows(s)[slot].id = -1
+    flows(s)[slot].next = s.free_slot
+    s.free_slot = slot
+    s.live -= 1
+
+

@@ -1,0 +1,248 @@
+"""TCP NewReno: slow start, congestion avoidance, fast retransmit and recovery, timeouts (RFC 5681, 6582, 6298, 2018).
+
+Sequence numbers count segments, windows bytes. A sender is in one of three moods:
+
+    open        a new ACK grows the window: by a segment below `threshold` (slow start), else by payload²/window
+                (RFC 5681 eq. 3). Two duplicate ACKs may each send one new segment (RFC 3042). The third enters recovery:
+                threshold = max(flight/2, 2 segments), `una` is sent again, window = threshold + 3 segments.
+    recovering  a duplicate inflates the window by a segment. A partial ACK, below `recover`, sends the next hole and
+                deflates (RFC 6582 §3.2 step 5); a full one sets window = min(threshold, flight + 1 segment) and opens.
+    after RTO   threshold = max(flight/2, 2), window = 1 segment, everything from `una` is sent again by slow start, and
+                duplicates of what was sent before do not start another recovery (`recover`, RFC 6582 §3.2 step 1).
+
+Every new ACK restarts the timer, partial ones too (the "slow but steady" variant of RFC 6582 §4).
+
+With `sack` every ACK names the segment that caused it. In recovery a segment is taken for lost when three above it have
+arrived (RFC 6675 IsLost); holes are filled first, then new segments, while fewer than a window are in flight. The receiver acknowledges every `ack_every`-th segment in order, or after `ack_delay`, and
+at once anything out of order or filling a gap. RTTs come from echoed sending times (RFC 7323), so retransmissions count.
+DCTCP and MPTCP are this machine with another reaction to marks, and another growth, in `dctcp.py` and `mptcp.py`.
+"""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.views import kernel
+from weft.fabrics.packet.state import ACK, DCTCP, DELAYED, ECHO, MARKED, MPTCP, flows, got, out, rows, subs
+from weft.fabrics.packet.transports import dctcp, mptcp
+from weft.fabrics.packet.transports.flow import (
+    arm,
+    book,
+    claim,
+    close_slot,
+    new_timer,
+    sample_rtt,
+    send_control,
+    send_segment,
+)
+
+ARRIVED, RESENT = 1, 2  # what the sender knows of a segment, with sack
+
+
+@kernel
+def begin(s, slot):
+    """Send the first window of every subflow."""
+    for k in range(s.subflows):
+        subs(s)[slot * s.subflows + k].alpha = dctcp.ONE
+        _fill(s, slot, k)
+
+
+@kernel
+def _in_flight(s, i):
+    """Segments on their way, as far as selective acknowledgements tell, and the lowest hole not sent again, or NONE."""
+    sub, mask = subs(s)[i], s.reach - 1
+    above = np.int64(0)
+    hole = np.int64(events.NONE)
+    flying = np.int64(0)
+    for q in range(sub.nxt - 1, sub.una - 1, -1):
+        what = out(s)[i, q & mask]
+        if what == ARRIVED:
+            above += 1
+        elif what == RESENT or above < 3:
+            flying += 1
+        else:
+            hole = q
+    return flying, hole
+
+
+@kernel
+def _fill(s, slot, k):
+    """Send what the window of subflow k allows."""
+    i = slot * s.subflows + k
+    sub = subs(s)[i]
+    reach = min(s.reach, s.max_window)
+    if s.sack == 1 and sub.recovering == 1:
+        while True:
+            flying, hole = _in_flight(s, i)
+            if (flying + 1) * s.payload > sub.window:
+                break
+            if hole != events.NONE:
+                out(s)[i, hole & (s.reach - 1)] = RESENT
+                send_segment(s, slot, k, hole)
+            elif sub.nxt - sub.una < reach and (sub.nxt < sub.top or claim(s, slot, i)):
+                sub.nxt += 1
+                send_segment(s, slot, k, sub.nxt - 1)
+            else:
+                break
+    else:
+        allowed = sub.window // s.payload
+        if sub.recovering == 0 and s.limited == 1:
+            allowed += min(sub.duplicates, 2)
+        allowed = min(allowed, reach)
+        while sub.nxt - sub.una < allowed and (sub.nxt < sub.top or claim(s, slot, i)):
+            sub.nxt += 1
+            if out(s)[i, (sub.nxt - 1) & (s.reach - 1)] != ARRIVED:
+                send_segment(s, slot, k, sub.nxt - 1)
+    if sub.deadline == 0 and sub.nxt > sub.una:
+        arm(s, slot, k, s.now + sub.rto)
+
+
+@kernel
+def on_ack(s, r):
+    """An ACK has reached the sender."""
+    p = rows(s)[r]
+    slot, k, ack, echo, sent = np.int64(p.flow), np.int64(p.sub), np.int64(p.seq), np.int64(p.echo), p.sent
+    echoed = p.flags & ECHO != 0
+    i = slot * s.subflows + k
+    sub, mask = subs(s)[i], s.reach - 1
+    if s.sack == 1 and echo >= max(ack, sub.una) and echo < sub.top:
+        out(s)[i, echo & mask] = ARRIVED
+    if ack > sub.una:
+        newly = ack - sub.una
+        for q in range(sub.una, ack):
+            out(s)[i, q & mask] = 0
+        sub.una = ack
+        sub.nxt = max(sub.nxt, ack)
+        sample_rtt(s, i, s.now - sent)
+        may_grow = True
+        if s.transport == DCTCP:
+            may_grow = dctcp.react(s, i, newly, echoed)
+        if sub.recovering == 1:
+            if ack > sub.recover:
+                sub.recovering = 0
+                sub.duplicates = 0
+                sub.window = min(sub.threshold, max(sub.nxt - ack, 1) * s.payload + s.payload)
+            elif s.sack == 0:
+                sub.window = max(sub.window - newly * s.payload + s.payload, s.payload)
+                send_segment(s, slot, k, ack)
+            elif out(s)[i, ack & mask] == 0:
+                out(s)[i, ack & mask] = RESENT
+                send_segment(s, slot, k, ack)
+        else:
+            sub.duplicates = 0
+            if may_grow:
+                if sub.window < sub.threshold:
+                    sub.window += s.payload
+                elif s.transport == MPTCP:
+                    mptcp.grow(s, slot, i)
+                else:
+                    sub.credit += s.payload * s.payload
+                    step = sub.credit // sub.window
+                    sub.credit -= step * sub.window
+                    sub.window += step
+                sub.window = min(sub.window, s.max_window * s.payload)
+        arm(s, slot, k, s.now + sub.rto if sub.nxt > sub.una else 0)
+    elif ack == sub.una and sub.nxt > sub.una:
+        sub.duplicates += 1
+        if s.transport == DCTCP:
+            dctcp.react(s, i, 0, echoed)
+        if sub.recovering == 1:
+            if s.sack == 0:
+                sub.window += s.payload
+        elif sub.duplicates == 3 and ack > sub.recover:
+            flight = (sub.nxt - sub.una) * s.payload
+            sub.threshold = max(flight // 2, 2 * s.payload)
+            sub.recover = sub.top - 1
+            sub.recovering = 1
+            sub.window = sub.threshold if s.sack == 1 else sub.threshold + 3 * s.payload
+            sub.credit = 0
+            s.fast_retransmits += 1
+            out(s)[i, ack & mask] = RESENT if s.sack == 1 else 0
+            send_segment(s, slot, k, ack)
+    _fill(s, slot, k)
+    if flows(s)[slot].done == 1:
+        for j in range(slot * s.subflows, (slot + 1) * s.subflows):
+            if subs(s)[j].una < subs(s)[j].top:
+                return
+        close_slot(s, slot)
+
+
+@kernel
+def on_timeout(s, r):
+    """The retransmission timer of a subflow has come; its deadline may have moved since."""
+    now = s.now
+    slot, k = np.int64(rows(s)[r].flow), np.int64(rows(s)[r].sub)
+    sub = subs(s)[slot * s.subflows + k]
+    sub.timer = events.NONE
+    if sub.deadline == 0:
+        return
+    if sub.deadline > now:
+        arm(s, slot, k, sub.deadline)
+        return
+    s.timeouts += 1
+    flight = (sub.nxt - sub.una) * s.payload
+    if sub.backoff == 0:  # RFC 5681: once per loss, not for each time it is sent again
+        sub.threshold = max(flight // 2, 2 * s.payload)
+    sub.backoff = min(sub.backoff + 1, 12)
+    sub.window = s.payload
+    sub.recover = sub.top - 1
+    sub.recovering = 0
+    sub.duplicates = 0
+    sub.credit = 0
+    sub.nxt = sub.una
+    for q in range(s.reach):  # RFC 2018 §8: what was selectively acknowledged may have been dropped since
+        out(s)[slot * s.subflows + k, q] = 0
+    sub.rto = min(sub.rto * 2, s.rto_max)
+    sub.deadline = 0
+    _fill(s, slot, k)
+
+
+@kernel
+def _acknowledge(s, slot, k, cause, echo):
+    """Tell the sender what is expected next."""
+    sub = subs(s)[slot * s.subflows + k]
+    sub.pending = 0
+    s.acks += 1
+    send_control(s, slot, k, ACK, sub.expected, cause, ECHO if echo else 0, sub.stamp, True)
+
+
+@kernel
+def on_data(s, r):
+    """A segment has reached the receiver."""
+    p = rows(s)[r]
+    slot, k, seq, sent = np.int64(p.flow), np.int64(p.sub), np.int64(p.seq), p.sent
+    marked = 1 if p.flags & MARKED else 0
+    i = slot * s.subflows + k
+    sub, mask = subs(s)[i], s.reach - 1
+    if sub.pending > 0 and marked != sub.echoing and s.transport == DCTCP:
+        _acknowledge(s, slot, k, seq - 1, sub.echoing == 1)
+    sub.echoing = marked
+    in_order = seq == sub.expected
+    if seq < sub.expected or got(s)[i, seq & mask] == 1:
+        s.duplicates += 1
+    else:
+        book(s, slot, i, seq)
+        while got(s)[i, sub.expected & mask] == 1:
+            got(s)[i, sub.expected & mask] = 0
+            sub.expected += 1
+    if sub.pending == 0:
+        sub.stamp = sent
+        sub.wait = s.now + s.ack_delay
+    sub.pending += 1
+    if not in_order or sub.expected != seq + 1 or sub.pending >= s.ack_every or flows(s)[slot].done == 1:
+        _acknowledge(s, slot, k, seq, marked == 1)
+    elif sub.timer_wait == events.NONE:
+        sub.timer_wait = new_timer(s, slot, k, DELAYED, sub.wait)
+
+
+@kernel
+def on_delayed(s, r):
+    """The delayed ACK of a subflow is due, unless it has been sent."""
+    slot, k = np.int64(rows(s)[r].flow), np.int64(rows(s)[r].sub)
+    sub = subs(s)[slot * s.subflows + k]
+    sub.timer_wait = events.NONE
+    if sub.pending == 0:
+        return
+    if sub.wait > s.now:
+        sub.timer_wait = new_timer(s, slot, k, DELAYED, sub.wait)
+    else:
+        _acknowledge(s, slot, k, sub.expected - 1, sub.echoing == 1)

@@ -1,0 +1,86 @@
+"""Does the kernel move the same packets as its twin, at the same picoseconds?"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from weft.fabrics.packet import reference
+from weft.fabrics.packet.fabric import Packet
+from weft.random import below, key, words
+from weft.units import Gbps, ms, ns, us
+from weft.workload.flows import Flows
+
+
+def traffic(hosts, count, seed, largest=60_000, within=200 * us):
+    draw = words(key(seed, 1), 4 * count).reshape(4, count)
+    src = below(draw[0], hosts)
+    return Flows.of(
+        nodes=hosts,
+        src=src,
+        dst=(src + 1 + below(draw[1], hosts - 1)) % hosts,
+        size=1 + below(draw[2], largest),
+        start=below(draw[3], within),
+        klass=(np.arange(count) % 3 == 0).astype(int),
+    )
+
+
+def assert_same(fabric, flows, seed, until=None):
+    state = fabric.prepare(flows, seed=seed)
+    fabric.advance(state, until=until)
+    twin = reference.run(fabric, flows, seed=seed, until=until)
+    seen = fabric.observe(state, flows)
+    assert_array_equal(seen.finish, twin.finish)
+    assert_array_equal(seen.received, twin.received)
+    assert seen.work["packet_hops"] == twin.count["hops"]
+    assert seen.sections["retransmissions"] == twin.count["resent"]
+    assert seen.fingerprint == str(twin.print)
+    return seen
+
+
+networks = st.fixed_dictionaries(
+    {
+        "topology": st.sampled_from([("fattree", 16), ("leafspine", 12), ("single", 5), ("dumbbell", 6), ("tree", 6)]),
+        "link": st.sampled_from([10 * Gbps, 3 * Gbps, 100 * Gbps]),
+        "delay": st.sampled_from([0, 500 * ns, 5 * us]),
+        "mtu": st.sampled_from([300, 1500, 9000]),
+        "ties": st.sampled_from(["fifo", "lifo", "random"]),
+        "routing": st.sampled_from(["ecmp", "random", "permuted", "roundrobin", "single"]),
+        "buffer": st.integers(2, 40),
+        "initial_window": st.integers(1, 40),
+    }
+)
+
+
+def build(values, transport, **more):
+    topology, hosts = values["topology"]
+    return Packet(**{**values, "topology": topology, "hosts": hosts, "radix": 6, "transport": transport, **more})
+
+
+@pytest.mark.parametrize(
+    "transport",
+    [
+        "tcp:rto_min=300us,rto_first=1ms",
+        "tcp:rto_min=300us,rto_first=1ms,sack=true,ack_every=2,ack_delay=20us",
+        "dctcp:rto_min=300us,rto_first=1ms,mark_from=2,ack_every=2,ack_delay=20us",
+        "dctcp:rto_min=300us,rto_first=1ms,mark_from=1,mark_all=2,mark_chance=0.3",
+        "mptcp:rto_min=300us,rto_first=1ms,subflows=3",
+        "tcp:rto_min=300us,rto_first=1ms,queue=priority",
+        "tcp:rto_min=300us,rto_first=1ms,queue=priority,share=0.5",
+    ],
+)
+@settings(max_examples=12, deadline=None)
+@given(values=networks, seed=st.integers(0, 2**32), count=st.integers(1, 24))
+def test_kernel_moves_the_same_packets_as_the_reference(transport, values, seed, count):
+    fabric = build(values, transport)
+    assert_same(fabric, traffic(fabric.hosts, count, seed), seed)
+
+
+@settings(max_examples=20, deadline=None)
+@given(values=networks, seed=st.integers(0, 2**32), begin=st.integers(1, 300), lasts=st.integers(1, 500))
+def test_failures_hit_the_same_packets(values, seed, begin, lasts):
+    values = {**values, "topology": ("fattree", 16)}
+    fail = f"link:edge0.0-agg0.0@{begin}us-{begin + lasts}us, switch:core0.1@{2 * begin}us, links:10%@50us-3ms"
+    fabric = build(values, "tcp:rto_min=300us,rto_first=1ms,rto_max=5ms", fail=fail, converge=40 * us)
+    assert_same(fabric, traffic(16, 20, seed), seed, until=20 * ms)
