@@ -296,13 +296,7 @@ class Crossbar:
 
     def _latency(self, state):
         """Nanoseconds from port to port: the stages, and the slots that cells waited."""
-        from weft.fabrics.crossbar.state import Count
-
-        c = state.count
-        slow, width = self.clock, self.ports
-        waited = None
-        if c[Count.TIMED]:
-            waited = float(c[Count.DELAY] / c[Count.TIMED]) - self.least_delay
+        slow, width, waited = self.clock, self.ports, _mean_delay(state)
         formula = {}
         if self.buffers == "shared":
             formula["eq6"] = timing.eq6(slow, width, self.memory_cycles) / ns
@@ -314,13 +308,11 @@ class Crossbar:
         return {
             "stages": {stage.name: stage.time / ns for stage in self.stages},
             "unloaded": self.unloaded / ns,
-            "mean": None if waited is None else (self.unloaded + max(waited, 0.0) * self.slot) / ns,
+            "mean": None if waited is None else (self.unloaded + max(waited - self.least_delay, 0) * self.slot) / ns,
             **formula,
         }
 
     def _notes(self, state):
-        from weft.fabrics.crossbar.state import Count
-
         if self.buffers not in MATCHED and self.scheduler not in (None, "rr"):
             at_work = "queues at the outputs need no scheduler" if self.buffers == "oq" else "arbiters take turns instead"
             yield f"{self.buffers} buffers need no matching, so the scheduler {self.scheduler} is not used: {at_work}"
@@ -330,7 +322,7 @@ class Crossbar:
                 f"the scheduler takes {show_time(scheduling.time)} for a slot of {show_time(self.slot)}: at this clock it "
                 "keeps up with the line only if matchings overlap"
             )
-        if state.count[Count.TIMED] and state.delay[-1]:
+        if state.delay[-1]:
             yield f"{int(state.delay[-1])} cells waited {len(state.delay) - 1} slots or longer; percentiles there are bounds"
 
 
@@ -338,18 +330,25 @@ def _spread(values):
     return {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
 
 
+def _mean_delay(state):
+    """Slots that cells waited on average, or None if none was delivered."""
+    from weft.fabrics.crossbar.state import Count
+
+    cells = int(state.delay.sum())
+    within = int((state.delay[:-1] * np.arange(len(state.delay) - 1)).sum())
+    return (within + int(state.count[Count.BEYOND])) / cells if cells else None
+
+
 def _delays(state):
     from weft.fabrics.crossbar.state import Count
 
-    c, timed = state.count, int(state.count[Count.TIMED])
-    if not timed:
-        return {"mean": None, "p50": None, "p99": None, "p99.9": None, "max": None}
     reached = np.cumsum(state.delay)
+    cells = int(reached[-1])
+    if not cells:
+        return {"mean": None, "p50": None, "p99": None, "p99.9": None, "max": None}
 
     def rank(parts):  # nearest rank: the smallest delay that `parts` in a thousand did not exceed
-        return int(np.searchsorted(reached, -(-timed * parts // 1000)))
+        return int(np.searchsorted(reached, -(-cells * parts // 1000)))
 
-    return {
-        "mean": int(c[Count.DELAY]) / timed, "p50": rank(500), "p99": rank(990), "p99.9": rank(999),
-        "max": int(c[Count.LONGEST]),
-    }  # fmt: skip
+    longest = int(state.count[Count.LONGEST]) if state.delay[-1] else int(np.flatnonzero(state.delay)[-1])
+    return {"mean": _mean_delay(state), "p50": rank(500), "p99": rank(990), "p99.9": rank(999), "max": longest}

@@ -28,35 +28,37 @@ _SHIFT = np.uint64(64 - NOISE)
 
 
 @part
-def tally(number, slot, warmup, gone, delay, last, per_output, print_, count):
-    """Note the cells that left in this slot: how long they waited, and who they were."""
-    longest, total, timed, clashes = count[Count.LONGEST], count[Count.DELAY], 0, 0
-    ceiling = delay.size - 1
+def tally(number, slot, warmup, gone, delay, per_output, print_, count):
+    """Note the cells that left in this slot: how long they waited, and who they were.
+
+    The histogram of delays says all about them, except about those beyond its end, which are summed apart.
+    """
+    ceiling = np.uint64(delay.size - 1)
+    now, start = np.uint64(slot), np.uint64(warmup)
     measured = np.int64(slot >= warmup)
     for k in range(number):
         stamp, j = gone[STAMP, k], gone[OUT, k]
-        waited = slot - np.int64(stamp)
-        if np.int64(stamp) >= warmup:
-            delay[np.uint64(min(waited, ceiling))] += 1
-            longest = max(longest, waited)
-            total += waited
-            timed += 1
-        clashes += np.int64(last[j] > slot)
-        last[j] = slot + 1
+        if stamp >= start:
+            waited = now - stamp
+            if waited >= ceiling:
+                count[Count.BEYOND] += np.int64(waited)
+                count[Count.LONGEST] = max(count[Count.LONGEST], np.int64(waited))
+                waited = ceiling
+            delay[waited] += 1
         per_output[j] += measured
-        fold(print_, np.uint64(slot) << _32 | gone[IN, k] << _16 | j, stamp)
+        fold(print_, now << _32 | gone[IN, k] << _16 | j, stamp)
     count[Count.DELIVERED] += number
     count[Count.MEASURED] += number * measured
-    count[Count.TIMED] += timed
-    count[Count.DELAY] = total
-    count[Count.LONGEST] = longest
-    count[Count.CLASHES] += clashes
 
 
 @kernel
 def note(number, slot, warmup, gone, delay, last, per_output, print_, count):
-    """`tally`, to be called."""
-    tally(number, slot, warmup, gone, delay, last, per_output, print_, count)
+    """`tally`, to be called, and a check that no output sent two cells."""
+    tally(number, slot, warmup, gone, delay, per_output, print_, count)
+    for k in range(number):
+        j = gone[OUT, k]
+        count[Count.CLASHES] += np.int64(last[j] > slot)
+        last[j] = slot + 1
 
 
 @kernel
@@ -426,7 +428,7 @@ def sprint(state, stop):
     want, given, grant, accept, choice, pairs = (
         state.want, state.given, state.grant, state.accept, state.choice, state.pairs
     )  # fmt: skip
-    gone, delay, last, per_output, print_ = state.gone, state.delay, state.last, state.per_output, state.print
+    gone, delay, per_output, print_ = state.gone, state.delay, state.per_output, state.print
     rounds, samples = state.rounds, state.samples
     for slot in range(state.clock[0], stop):
         sample(slot, samples, period, level, count)
@@ -440,6 +442,6 @@ def sprint(state, stop):
         rounds[min(served, 1)] += 1
         level[Level.HELD] += np.uint64(number - refusals - served)
         leave_voq(served, n, False, pairs, cells, info, free, level, queue, want, gone, count)
-        tally(served, slot, warmup, gone, delay, last, per_output, print_, count)
+        tally(served, slot, warmup, gone, delay, per_output, print_, count)
     state.clock[0] = max(state.clock[0], stop)
     return stop

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weft.fabrics.crossbar.bits import bit, part
+from weft.fabrics.crossbar.bits import bit, ones, part
 from weft.fabrics.crossbar.state import HEAD, IN, LENGTH, OUT, STAMP, TAG, TAIL, Count, Level
 
 _0, _1, _2, _16, _32, _48 = (np.uint64(k) for k in (0, 1, 2, 16, 32, 48))
@@ -146,11 +146,11 @@ def leave_voq(number, n, tagged, pairs, cells, info, free, level, queue, want, g
     ports = np.uint64(n)
     one_word = n <= 64
     per_set = (n + 63) >> 6
-    top, clashes, previous = level[_TOP], 0, -1
+    top, inputs, outputs = level[_TOP], _0, _0  # of the first 64 ports: a matching has as many of each as pairs
     for k in range(number):
         i, j = pairs[k] >> _32, pairs[k] & _LOW
-        clashes += np.int64(np.int64(i) <= previous)
-        previous = np.int64(i)
+        inputs |= bit(i)
+        outputs |= bit(j)
         r = (i * ports + j) << _2
         c = np.uint64(queue[r + _HEAD])
         cell = cells[c]
@@ -167,4 +167,5 @@ def leave_voq(number, n, tagged, pairs, cells, info, free, level, queue, want, g
         if tagged:
             gone[TAG, k] = info[c] >> _32
     level[_TOP] = top
-    count[Count.CLASHES] += clashes
+    if one_word:
+        count[Count.CLASHES] += 2 * number - np.int64(ones(inputs)) - np.int64(ones(outputs))

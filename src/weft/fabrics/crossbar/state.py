@@ -70,13 +70,12 @@ class Count(IntEnum):
     LATE = 2  # copies lost on the line, which carries one cell per slot
     DELIVERED = 3
     MEASURED = 4  # of these, in slots after the warm-up
-    TIMED = 5  # of these, arrived after it: those whose delay counts
-    DELAY = 6  # sum of their delays
-    LONGEST = 7
-    CLASHES = 8  # cells that left by an output, or were taken from an input, that was busy in that slot
-    ACTIVE = 9  # flows that still have cells to send
-    MEMORY = 10  # most addresses that a shared memory had in use
-    LATEST = 11  # cells delivered after the slot in which an output-queued switch would have sent them
+    BEYOND = 5  # sum of the delays that are beyond the histogram
+    LONGEST = 6  # of these
+    CLASHES = 7  # cells that left by an output, or were taken from an input, that was busy in that slot
+    ACTIVE = 8  # flows that still have cells to send
+    MEMORY = 9  # most addresses that a shared memory had in use
+    LATEST = 10  # cells delivered after the slot in which an output-queued switch would have sent them
 
 
 class Level(IntEnum):
