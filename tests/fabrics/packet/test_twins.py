@@ -53,6 +53,14 @@ networks = st.fixed_dictionaries(
 )
 
 
+def test_headers_are_returned_when_an_incast_overflows_their_queue():
+    flows = Flows.of(nodes=16, src=range(1, 16), dst=[0] * 15, size=30_000, start=0)
+    fabric = Packet(hosts=16, topology="single", mtu=300, transport="ndp:rto_min=1ms", buffer=1, initial_window=40)
+    seen = assert_same(fabric, flows, seed=3)
+    assert seen.sections["packets"]["returned"] > 0
+    assert seen.finish.min() > 0
+
+
 def build(values, transport, **more):
     topology, hosts = values["topology"]
     return Packet(**{**values, "topology": topology, "hosts": hosts, "radix": 6, "transport": transport, **more})
@@ -68,6 +76,8 @@ def build(values, transport, **more):
         "mptcp:rto_min=300us,rto_first=1ms,subflows=3",
         "tcp:rto_min=300us,rto_first=1ms,queue=priority",
         "tcp:rto_min=300us,rto_first=1ms,queue=priority,share=0.5",
+        "ndp:rto_min=300us",
+        "ndp:rto_min=100us,bounce=false,trim_tail=false,prefer=2",
     ],
 )
 @settings(max_examples=12, deadline=None)
@@ -82,5 +92,6 @@ def test_kernel_moves_the_same_packets_as_the_reference(transport, values, seed,
 def test_failures_hit_the_same_packets(values, seed, begin, lasts):
     values = {**values, "topology": ("fattree", 16)}
     fail = f"link:edge0.0-agg0.0@{begin}us-{begin + lasts}us, switch:core0.1@{2 * begin}us, links:10%@50us-3ms"
-    fabric = build(values, "tcp:rto_min=300us,rto_first=1ms,rto_max=5ms", fail=fail, converge=40 * us)
-    assert_same(fabric, traffic(16, 20, seed), seed, until=20 * ms)
+    for transport in ("tcp:rto_min=300us,rto_first=1ms,rto_max=5ms", "ndp:rto_min=300us"):
+        fabric = build(values, transport, fail=fail, converge=40 * us)
+        assert_same(fabric, traffic(16, 20, seed), seed, until=20 * ms)

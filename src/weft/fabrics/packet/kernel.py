@@ -8,10 +8,15 @@ from weft.engine.views import kernel
 from weft.fabrics.packet.network import fail, flush, forward, freed, heed, lose, repair
 from weft.fabrics.packet.state import (
     ACK,
+    BOUNCED,
     DATA,
     DELAYED,
     FREE,
     LAST_PACKET,
+    MPTCP,
+    NACK,
+    NDP,
+    PACE,
     PAUSE,
     RESUME,
     RTO,
@@ -21,7 +26,7 @@ from weft.fabrics.packet.state import (
     rows,
     traffic,
 )
-from weft.fabrics.packet.transports import tcp
+from weft.fabrics.packet.transports import ndp, tcp
 from weft.fabrics.packet.transports.flow import open_slot
 
 DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
@@ -35,10 +40,22 @@ def deliver(s, r):
     fold(print_(s), s.now, (np.int64(p.id) << 32) | (np.int64(p.seq) << 4) | np.int64(p.kind))
     s.conserved_out += 1
     if flows(s)[p.flow].id == p.id:
-        if p.kind == DATA:
-            tcp.on_data(s, r)
-        elif p.kind == ACK:
-            tcp.on_ack(s, r)
+        if s.transport <= MPTCP:
+            if p.kind == DATA:
+                tcp.on_data(s, r)
+            else:
+                tcp.on_ack(s, r)
+        elif s.transport == NDP:
+            if p.kind == DATA and p.flags & BOUNCED:
+                ndp.on_returned(s, r)
+            elif p.kind == DATA:
+                ndp.on_data(s, r)
+            elif p.kind == ACK:
+                ndp.on_ack(s, r)
+            elif p.kind == NACK:
+                ndp.on_nack(s, r)
+            else:
+                ndp.on_pull(s, r)
     events.give(s, rows(s), r)
 
 
@@ -46,8 +63,12 @@ def deliver(s, r):
 def fire(s, r):
     """Timer r is due."""
     kind = rows(s)[r].kind
-    if kind == RTO:
+    if kind == RTO and s.transport <= MPTCP:
         tcp.on_timeout(s, r)
+    elif kind == RTO and s.transport == NDP:
+        ndp.on_tick(s, r)
+    elif kind == PACE:
+        ndp.on_pace(s, r)
     elif kind == DELAYED:
         tcp.on_delayed(s, r)
     events.give(s, rows(s), r)
@@ -74,7 +95,10 @@ def advance(world, until, budget):
             s.now = limit
             slot = open_slot(s, s.next_flow)
             s.next_flow += 1
-            tcp.begin(s, slot)
+            if s.transport == NDP:
+                ndp.begin(s, slot)
+            else:
+                tcp.begin(s, slot)
             flush(s)
             continue
         if r == events.NONE:

@@ -142,6 +142,8 @@ SUB = np.dtype(
         ("pending", "i4"),  # segments not yet acknowledged; of NDP, pulls owed
         ("pulled", "i8"),  # NDP: pulls sent; DCQCN: time of the last CNP
         ("answered", "i8"),  # NDP sender: highest pull seen
+        ("flying", "i8"),  # NDP sender: segments in flight
+        ("lost", "i8"),  # NDP sender: segments to send again
         ("echoing", "u1"),  # DCTCP: congestion seen in the segments pending
         ("", "u1", (7,)),
         # randomness

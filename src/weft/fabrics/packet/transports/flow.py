@@ -90,7 +90,7 @@ def open_slot(s, id):
         sub.recover = sub.last = sub.timer = sub.timer_alpha = sub.timer_raise = sub.timer_wait = events.NONE
         sub.alpha = sub.acked = sub.acked_marked = sub.window_end = sub.target = sub.rate = 0
         sub.stage = sub.stage_bytes = sub.expected = sub.stamp = sub.wait = sub.pending = 0
-        sub.pulled = sub.answered = sub.echoing = sub.draws = sub.walked = 0
+        sub.pulled = sub.answered = sub.echoing = sub.draws = sub.walked = sub.flying = sub.lost = 0
         sub.key = word(s.key, id * 16 + k)
         sub.path = below(sub.key, _PATHS) if s.routing != SINGLE else 0
         out(s)[i, :] = 0
@@ -267,9 +267,11 @@ def close_slot(s, slot):
             events.cancel(rows(s), sub.timer_alpha)
         if sub.timer_raise != events.NONE:
             events.cancel(rows(s), sub.timer_raise)
-    flows(s)[slot].id = -1
-    flows(s)[slot].next = s.free_slot
-    s.free_slot = slot
+    flow = flows(s)[slot]
+    flow.id = -1
     s.live -= 1
+    if flow.queued == 0:  # else it is in a list of its host, which gives it back
+        flow.next = s.free_slot
+        s.free_slot = slot
 
 

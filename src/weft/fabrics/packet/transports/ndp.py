@@ -1,0 +1,234 @@
+"""NDP: receivers pull packets at the rate of their link, switches trim instead of dropping (SIGCOMM '17).
+
+    sender     sends `initial_window` packets at once, without waiting for anything (§3.2), then one for every pull: the
+               oldest packet known to be lost, else a new one. Packets walk a permutation of all paths, drawn anew when
+               it is used up (§3.1.1). A NACK or a returned header makes a packet lost.
+    receiver   answers a packet by ACK and a trimmed header by NACK, both at once and ahead of data, and owes the sender a
+               pull for either. One pacer per host sends the pulls, a full packet's time apart, taking its senders in
+               turn; what is owed to a flow that has arrived is forgotten (§3.2).
+    switch     (`network.py`) keeps `buffer` data packets; the next loses its payload, or by a coin toss the one at the
+               tail does (§3.1). Headers go first, ten for one data packet. A header that finds the header queue full is
+               returned to its sender (§3.2.4).
+
+A returned packet is sent again at once if nothing is in flight and no pull is due, else it waits for a pull, so that a
+large incast does not echo (§3.2.4). Whatever stays unanswered for one to two `rto_min` is sent again (§3.2.3): a clock
+ticks once per `rto_min` and resends what was already in flight at the tick before. Feedback carries counts: a lost pull
+is made good by the next, which asks for both.
+"""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.views import inlined, kernel
+from weft.fabrics.packet.network import schedule
+from weft.fabrics.packet.state import ACK, NACK, PACE, PULL, TRIMMED, flows, got, hosts, out, rows, subs
+from weft.fabrics.packet.transports.flow import arm, book, claim, close_slot, send_control, send_segment
+
+OLD, ARRIVED, LOST, FRESH = 1, 2, 3, 4  # in flight since before the last tick; answered; to be resent; in flight since
+
+
+@inlined
+def _send(s, slot, seq):
+    sub = subs(s)[slot]
+    out(s)[slot, seq & (s.reach - 1)] = FRESH
+    sub.flying += 1
+    send_segment(s, slot, 0, seq)
+    if sub.deadline == 0:
+        arm(s, slot, 0, s.now + s.rto_min)
+
+
+@kernel
+def _send_next(s, slot):
+    """Send the oldest lost segment, or a new one; False when there is neither."""
+    sub = subs(s)[slot]
+    if sub.lost > 0:
+        seq = sub.una
+        while out(s)[slot, seq & (s.reach - 1)] != LOST:
+            seq += 1
+        sub.lost -= 1
+        _send(s, slot, seq)
+        return True
+    if sub.nxt - sub.una < s.max_window and claim(s, slot, slot):
+        sub.nxt += 1
+        _send(s, slot, sub.nxt - 1)
+        return True
+    return False
+
+
+@kernel
+def begin(s, slot):
+    """Send the first window."""
+    for _ in range(s.initial_window):
+        if not _send_next(s, slot):
+            return
+
+
+@inlined
+def _landed(s, slot, seq):
+    """Whether segment `seq` was in flight until now; it no longer is."""
+    sub = subs(s)[slot]
+    what = out(s)[slot, seq & (s.reach - 1)]
+    if seq < sub.una or (what != OLD and what != FRESH):
+        return False
+    sub.flying -= 1
+    return True
+
+
+@kernel
+def on_ack(s, r):
+    """A segment has arrived whole."""
+    p = rows(s)[r]
+    slot, seq, mask = np.int64(p.flow), np.int64(p.echo), s.reach - 1
+    sub = subs(s)[slot]
+    sub.acked += 1
+    if not _landed(s, slot, seq):
+        if seq < sub.una or out(s)[slot, seq & mask] != LOST:
+            return
+        sub.lost -= 1  # taken for lost too early
+    out(s)[slot, seq & mask] = ARRIVED
+    while sub.una < sub.nxt and out(s)[slot, sub.una & mask] == ARRIVED:
+        out(s)[slot, sub.una & mask] = 0
+        sub.una += 1
+    if sub.una == sub.nxt and flows(s)[slot].taken == flows(s)[slot].segments:
+        close_slot(s, slot)
+
+
+@kernel
+def on_nack(s, r):
+    """A segment has arrived without its payload."""
+    p = rows(s)[r]
+    slot, seq = np.int64(p.flow), np.int64(p.echo)
+    sub = subs(s)[slot]
+    sub.acked += 1
+    if _landed(s, slot, seq):
+        out(s)[slot, seq & (s.reach - 1)] = LOST
+        sub.lost += 1
+
+
+@kernel
+def on_returned(s, r):
+    """A header has come back because the queue of headers was full."""
+    p = rows(s)[r]
+    slot, seq = np.int64(p.flow), np.int64(p.seq)
+    sub = subs(s)[slot]
+    if _landed(s, slot, seq):
+        out(s)[slot, seq & (s.reach - 1)] = LOST
+        sub.lost += 1
+        if sub.flying == 0 and sub.answered >= sub.acked:
+            _send_next(s, slot)
+
+
+@kernel
+def on_pull(s, r):
+    """The receiver has room for more."""
+    p = rows(s)[r]
+    slot = np.int64(p.flow)
+    sub = subs(s)[slot]
+    while sub.answered < p.seq:
+        sub.answered += 1
+        _send_next(s, slot)
+
+
+@kernel
+def on_tick(s, r):
+    """One `rto_min` has passed: resend what had been in flight when it began."""
+    slot, mask = np.int64(rows(s)[r].flow), s.reach - 1
+    sub = subs(s)[slot]
+    sub.timer = events.NONE
+    sub.deadline = 0
+    late = False
+    for seq in range(sub.una, sub.nxt):
+        if out(s)[slot, seq & mask] == OLD:
+            late = True
+            sub.flying -= 1
+            _send(s, slot, seq)
+        elif out(s)[slot, seq & mask] == FRESH:
+            out(s)[slot, seq & mask] = OLD
+    if late:
+        s.timeouts += 1
+    if sub.una < sub.nxt and sub.deadline == 0:
+        arm(s, slot, 0, s.now + s.rto_min)
+
+
+@kernel
+def on_data(s, r):
+    """A packet, or what is left of one, has reached the receiver."""
+    p = rows(s)[r]
+    slot, seq, trimmed = np.int64(p.flow), np.int64(p.seq), p.flags & TRIMMED != 0
+    sub, flow, mask = subs(s)[slot], flows(s)[slot], s.reach - 1
+    known = seq < sub.expected or got(s)[slot, seq & mask] == 1
+    if trimmed and not known:
+        s.nacks += 1
+        send_control(s, slot, 0, NACK, sub.expected, seq, 0, p.sent, True)
+    else:
+        s.acks += 1
+        send_control(s, slot, 0, ACK, sub.expected, seq, 0, p.sent, True)
+        if known:
+            s.duplicates += 1
+        else:
+            book(s, slot, slot, seq)
+            while got(s)[slot, sub.expected & mask] == 1:
+                got(s)[slot, sub.expected & mask] = 0
+                sub.expected += 1
+    if flow.done == 1:
+        sub.pending = 0
+        return
+    sub.pending += 1
+    host = hosts(s)[flow.dst]
+    if flow.queued == 0:
+        flow.queued = 1
+        _queue_pull(s, slot)
+    if host.pacing == 0:
+        host.pacing = 1
+        timer = events.take(s, rows(s))
+        rows(s)[timer].kind = PACE
+        rows(s)[timer].dst = flow.dst
+        schedule(s, timer, max(s.now, host.free_at))
+
+
+@inlined
+def _queue_pull(s, slot):
+    """Put a flow at the end of those its receiver will pull."""
+    host = hosts(s)[flows(s)[slot].dst]
+    flows(s)[slot].next = events.NONE
+    if host.first == events.NONE:
+        host.first = slot
+    else:
+        flows(s)[host.last].next = slot
+    host.last = slot
+
+
+@kernel
+def on_pace(s, r):
+    """The pacer of a host may send a pull."""
+    at = rows(s)[r].dst
+    host = hosts(s)[at]
+    host.pacing = 0
+    while host.first != events.NONE:
+        slot = np.int64(host.first)
+        flow, sub = flows(s)[slot], subs(s)[slot]
+        host.first = flow.next
+        flow.queued = 0
+        if flow.id < 0:
+            flow.next = s.free_slot  # it has finished meanwhile, and left its slot to us
+            s.free_slot = slot
+            continue
+        if sub.pending == 0:
+            continue
+        sub.pending -= 1
+        sub.pulled += 1
+        s.pulls += 1
+        send_control(s, slot, 0, PULL, sub.pulled, -1, 0, s.now, True)
+        if sub.pending > 0:
+            flow.queued = 1
+            _queue_pull(s, slot)
+        host.free_at = s.now + s.pull_gap
+        if host.first != events.NONE:
+            host.pacing = 1
+            timer = events.take(s, rows(s))
+            rows(s)[timer].kind = PACE
+            rows(s)[timer].dst = at
+            schedule(s, timer, host.free_at)
+        return
+
+
