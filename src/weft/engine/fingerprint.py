@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weft.engine.jit import kernel
+from weft.engine.jit import inlined
 
 MASK = (1 << 64) - 1
 START = (0x6A09E667F3BCC908, 0xBB67AE8584CAA73B)  # the fractional parts of sqrt(2) and sqrt(3)
@@ -16,7 +16,7 @@ def start() -> np.ndarray:
     return np.array(START, np.uint64)
 
 
-@kernel
+@inlined
 def fold(print_, a, b):
     """Fold an event, two 64-bit numbers, into the (2,) uint64 array `print_`."""
     x = (print_[0] ^ np.uint64(a)) * _KA

@@ -38,3 +38,6 @@ def _cache_folder() -> str:
 config.CACHE_DIR = _cache_folder()
 
 kernel = njit(cache=True, error_model="numpy")
+
+# For pieces of a kernel that run per cell: a call would pass every array by value, seven words each.
+inlined = njit(inline="always", error_model="numpy")

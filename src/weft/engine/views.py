@@ -11,10 +11,10 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-import weft.engine.jit  # sets the cache folder
+import weft.engine.jit  # noqa: F401  sets the cache folder
 
+kernel = njit(cache=True, error_model="numpy")  # unlike jit.kernel's, such functions may return views
 inlined = njit(cache=True, error_model="numpy", forceinline=True)
-kernel = weft.engine.jit.kernel
 
 
 @intrinsic

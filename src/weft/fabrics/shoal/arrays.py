@@ -23,7 +23,8 @@ def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_q
     numbers[[k.AGED, k.SHORTEST, k.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
     return Plan(
-        numbers, schedule.shift, schedule.first, schedule.last, mirror, schedule.place, late.astype(np.int32),
+        numbers, schedule.shift, schedule.first, schedule.last, mirror, schedule.place.ravel(),
+        (np.arange(len(mirror)) // schedule.channels).astype(np.int32), late.astype(np.int32),
         np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32),
         np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64),
     )  # fmt: skip
@@ -36,18 +37,15 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
     words = -(-n // 64)
     i32, i64, u64 = np.int32, np.int64, np.uint64
     return dict(
-        queue=((w, n, 4), i32), owed=((w, n), i32), told=((n,), i32), left=((n,), i32),
+        queue=((w * n, 2), i32), turn=((w * n,), np.int16), owed=((w * n,), i32), told=((n,), i32), left=((n,), i32),
         busy=((w, words), u64), active=((words,), u64), pairs=((n, n), i32), count=((n,), i32), living=((n,), i32),
-        leave=((pairs, w), i32), source=((pairs,), i32), target=((pairs,), i32), next=((pairs,), i32),
-        turn=((pairs,), i64), since=((pairs,), i64), seq=((pairs,), i64), want=((pairs,), i64), got=((pairs,), i64),
-        undelivered=((pairs,), i64), early=((pairs, window // 64), u64), rest=((pairs,), i64), rested=((pairs,), i64),
-        cell=((cells, 4), i32), free=((cells,), i32),
+        leave=((pairs, w), i32), pair=((pairs, 8), i64), target=((pairs,), i32), early=((pairs, window // 64), u64),
+        rest=((pairs,), i64), rested=((pairs,), i64), cell=((cells, 4), i32), free=((cells,), i32),
         air_cell=((air, channels, n), i32), air_pair=((air, channels, n), i32), air_leave=((air, channels, n), i32),
-        air=((air, channels, words), u64),
-        release=((flows,), i64), deliver=((flows,), i64), after=((flows,), i64), finish=((flows,), i64),
+        air=((air, channels, words), u64), flow=((flows, 4), i64),
         incast=((n,), i32), outcast=((n,), i32), waiting=((n,), i64),
         inflow=((n,), i32), inflow_since=((n,), i64), inflow_slots=((n,), i64), received=((n,), i64),
-        lengths=((256,), i64), tally=((k.TALLY,), i64), print=((2,), u64),
+        lengths=((256,), i64), work=((n + 64,), i32), tally=((k.TALLY,), i64), print=((2,), u64),
     )  # fmt: skip
 
 
@@ -63,7 +61,7 @@ def make_state(plan: Plan) -> State:
     pairs, cells = first_room(plan)
     # zeros and not empty: untouched pages then cost nothing, and a large quiet rack is small
     state = State(**{name: np.zeros(shape, kind) for name, (shape, kind) in shapes(plan, pairs, cells).items()})
-    state.finish[:] = -1
+    state.flow[:, k.FINISH] = -1
     state.free[:] = np.arange(cells)[::-1]
     state.tally[k.FREE] = cells
     state.print[:] = fingerprint.start()
@@ -90,7 +88,7 @@ def grow(state: State, why: int) -> State:
         rest, rested = _longer(state.rest), _longer(state.rested)
         rest[: tail - head], rested[: tail - head] = state.rest[ring], state.rested[ring]
         state.tally[[k.REST_HEAD, k.REST_TAIL]] = 0, tail - head
-        rows = ("leave", "source", "target", "next", "turn", "since", "seq", "want", "got", "undelivered", "early")
+        rows = ("leave", "pair", "target", "early")
         return state._replace(rest=rest, rested=rested, **{name: _longer(getattr(state, name)) for name in rows})
     return state._replace(early=_wider(state))
 
@@ -103,12 +101,12 @@ def _longer(array):
 
 def _wider(state):
     """`early` with twice the window: cell q stands at bit q modulo the window."""
-    pairs, words = state.early.shape
+    pairs = len(state.early)
     old = np.unpackbits(state.early.view(np.uint8), axis=1, bitorder="little")
     out = np.zeros((pairs, 2 * old.shape[1]), np.uint8)
     for h in np.flatnonzero(state.early.any(axis=1)):
         at = np.flatnonzero(old[h])
-        want, size = int(state.want[h]), old.shape[1]
+        want, size = int(state.pair[h, k.WANT]), old.shape[1]
         seq = want + (at - want) % size
         out[h, seq % (2 * size)] = 1
     return np.packbits(out, axis=1, bitorder="little").view(np.uint64).copy()

@@ -1,19 +1,23 @@
 """Shoal, one slot at a time: flows start, every node sends on each channel, what has travelled arrives (§3.3).
 
 The legend: i sender, j receiver, d final destination, f application flow, h pair (the paper's flow), p place in the
-epoch (see `schedule.rotation`), c channel. Per-link state lies at [p, i], so a slot walks memory in order.
+epoch (see `schedule.rotation`), c channel, q = p * n + i the link of node i in place p.
 
 Backpressure is lazy. For each subflow we keep the epoch from which a cell may *leave* the source: eq. (2) then reads
 `epoch + length >= leave`, and nothing is counted down. How `leave` follows from a feedback is in `notes.md`.
+
+A busy rack waits for memory, not for arithmetic. So links lie at [p, i] and a slot walks them in order; what is used
+together shares a cache line (a queue 8 bytes, a pair 64, a flow 32, a cell 16); arrays are flat; and both phases first
+list who has anything to do, then ask for the lines of those a few places ahead.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from weft.engine.bits import lowest
+from weft.engine.bits import lowest, prefetch
 from weft.engine.fingerprint import fold
-from weft.engine.jit import kernel
+from weft.engine.jit import inlined, kernel
 
 PAPER, LITERAL = 0, 1
 
@@ -21,7 +25,9 @@ OUT = 1 << 30  # leave: a cell waits at the source, or (except on self-mirrored 
 SENT = OUT + 1  # leave, on a self-mirrored link: the cell has left and nothing was heard of it yet
 OWN = 1 << 30  # flag of a cell number: the sender's own cell, on its first hop
 NUMBER = OWN - 1
-LENGTH = 0xFFFF  # low half of queue[…, 0]; the high half counts the flows that are ready
+
+# A queue is two numbers: what it holds, and its last cell. The last cell's `next` is the first: a circle.
+LENGTH, LOCAL_BIT, READY_SHIFT = 0xFFFF, 1 << 16, 17  # what it holds: cells, whether one is local, flows ready
 
 # What `advance` returns: why it stopped.
 REACHED, SPENT, DONE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW = range(6)
@@ -35,7 +41,8 @@ class Plan(NamedTuple):
     first: np.ndarray  # (w,) int32      [p]     the nodes that send in p are first <= i < last
     last: np.ndarray  # (w,) int32
     mirror: np.ndarray  # (w,) int32     [p]     where the other direction stands
-    place: np.ndarray  # (2, n) int32    [u, s]  where shift s stands for the lower or upper half of the nodes
+    place: np.ndarray  # (2n,) int32     [u, s]  where shift s stands for the lower or upper half of the nodes
+    slot: np.ndarray  # (w,) int32       [p]     the slot of the epoch it lies in
     late: np.ndarray  # (2e,) int32      [s-r+e] epochs by which service in slot s of an epoch trails a cell that
     #                                            leaves in slot r and travels `delay` slots
     src: np.ndarray  # (flows,) int32    [f]
@@ -51,49 +58,47 @@ NUMBERS = 11
 class State(NamedTuple):
     """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1."""
 
-    queue: np.ndarray  # (w, n, 4) int32  [p, i]  length | ready << 16; turn | local << 30; first cell; last cell
-    owed: np.ndarray  # (w, n) int32      [p, i]  1 + pair of the last cell from the peer, until its feedback is sent
-    told: np.ndarray  # (n,) int32        [i]     1 + pair reported an epoch ago on the self-mirrored link
-    left: np.ndarray  # (n,) int32        [i]     1 + pair of the own cell that left on the self-mirrored link now
-    busy: np.ndarray  # (w, b) uint64     [p]     nodes that have a cell to send or a feedback to give in p
-    active: np.ndarray  # (b,) uint64             nodes with cells left to release
-    pairs: np.ndarray  # (n, n) int32     [i, k]  i's pairs with cells left to release, oldest first
-    count: np.ndarray  # (n,) int32       [i]     how many those are
-    living: np.ndarray  # (n,) int32      [i]     1 + first of i's pairs that have undelivered cells
-    leave: np.ndarray  # (m, w) int32     [h, p]  epoch from which the next cell of the subflow may leave
-    source: np.ndarray  # (m,) int32      [h]
-    target: np.ndarray  # (m,) int32      [h]
-    next: np.ndarray  # (m,) int32        [h]     1 + next living pair of the same source
-    turn: np.ndarray  # (m,) int64        [h]     1 + application flow served last; its `after` is served next; 0 none
-    since: np.ndarray  # (m,) int64       [h]     slot in which it became busy
-    seq: np.ndarray  # (m,) int64         [h]     cells released
-    want: np.ndarray  # (m,) int64        [h]     every cell before this one has arrived
-    got: np.ndarray  # (m,) int64         [h]     cells arrived
-    undelivered: np.ndarray  # (m,) int64 [h]     cells not yet arrived
-    early: np.ndarray  # (m, x) uint64    [h]     which of the 64x cells after `want` have arrived, as a ring of bits
-    rest: np.ndarray  # (m,) int64                pairs that have ended, in that order; a ring
-    rested: np.ndarray  # (m,) int64              slot from which each may be used again: no feedback of it is under way
-    cell: np.ndarray  # (r, 4) int32      [c]     next in queue, flow, pair, seq
-    free: np.ndarray  # (r,) int32                cells not in use, a stack
-    air_cell: np.ndarray  # (a, c, n) int32       1 + cell each node sent, by slot modulo a
-    air_pair: np.ndarray  # (a, c, n) int32       1 + pair whose feedback it carries
-    air_leave: np.ndarray  # (a, c, n) int32      the feedback, as the epoch from which that subflow may send again
-    air: np.ndarray  # (a, c, b) uint64           who sent anything
-    release: np.ndarray  # (flows,) int64 [f]     cells left to release
-    deliver: np.ndarray  # (flows,) int64 [f]     cells left to deliver
-    after: np.ndarray  # (flows,) int64   [f]     next application flow of the same pair, in a circle
-    finish: np.ndarray  # (flows,) int64  [f]     slot at whose end it was complete, -1 before
-    incast: np.ndarray  # (n,) int32      [j]     living pairs towards j
-    outcast: np.ndarray  # (n,) int32     [i]     living pairs from i
-    waiting: np.ndarray  # (n,) int64     [i]     cells in i's queues
-    inflow: np.ndarray  # (n,) int32      [j]     unfinished application flows towards j
-    inflow_since: np.ndarray  # (n,) int64        slot in which that rose from zero
-    inflow_slots: np.ndarray  # (n,) int64        slots in which it was not zero, up to that
-    received: np.ndarray  # (n,) int64    [j]     useful cells arrived
-    lengths: np.ndarray  # (256,) int64   [l]     visits that found l cells in the queue (l = 255: or more)
-    tally: np.ndarray  # (TALLY,) int64           see the names below
-    print: np.ndarray  # (2,) uint64              the fingerprint
+    queue: np.ndarray  # (w * n, 2) int32  [q]     what it holds (see above), 1 + last cell
+    turn: np.ndarray  # (w * n,) int16     [q]     where in i's list of pairs the round robin goes on
+    owed: np.ndarray  # (w * n,) int32     [q]     1 + pair of the last cell from the peer, until its feedback is sent
+    told: np.ndarray  # (n,) int32         [i]     1 + pair reported an epoch ago on the self-mirrored link
+    left: np.ndarray  # (n,) int32         [i]     1 + pair of the own cell that left on the self-mirrored link now
+    busy: np.ndarray  # (w, b) uint64      [p]     nodes with a cell to send, a feedback to give or a count to mend in p
+    active: np.ndarray  # (b,) uint64              nodes with cells left to release
+    pairs: np.ndarray  # (n, n) int32      [i, k]  i's pairs with cells left to release, oldest first
+    count: np.ndarray  # (n,) int32        [i]     how many those are
+    living: np.ndarray  # (n,) int32       [i]     1 + first of i's pairs that have undelivered cells
+    leave: np.ndarray  # (m, w) int32      [h, p]  epoch from which the next cell of the subflow may leave
+    pair: np.ndarray  # (m, 8) int64       [h]     see the names below
+    target: np.ndarray  # (m,) int32       [h]     destination
+    early: np.ndarray  # (m, x) uint64     [h]     which of the 64x cells after WANT have arrived, as a ring of bits
+    rest: np.ndarray  # (m,) int64                 pairs that have ended, in that order; a ring
+    rested: np.ndarray  # (m,) int64               slot from which each may be used again: no feedback is under way
+    cell: np.ndarray  # (r, 4) int32       [c]     next in queue, flow, pair, seq
+    free: np.ndarray  # (r,) int32                 cells not in use, a stack
+    air_cell: np.ndarray  # (a, c, n) int32        1 + cell each node sent, by slot modulo a
+    air_pair: np.ndarray  # (a, c, n) int32        1 + pair whose feedback it carries
+    air_leave: np.ndarray  # (a, c, n) int32       the feedback, as the epoch from which that subflow may send again
+    air: np.ndarray  # (a, c, b) uint64            who sent anything
+    flow: np.ndarray  # (flows, 4) int64   [f]     see the names below
+    incast: np.ndarray  # (n,) int32       [j]     living pairs towards j
+    outcast: np.ndarray  # (n,) int32      [i]     living pairs from i
+    waiting: np.ndarray  # (n,) int64      [i]     cells in i's queues
+    inflow: np.ndarray  # (n,) int32       [j]     unfinished application flows towards j
+    inflow_since: np.ndarray  # (n,) int64         slot in which that rose from zero
+    inflow_slots: np.ndarray  # (n,) int64         slots in which it was not zero, up to that
+    received: np.ndarray  # (n,) int64     [j]     useful cells arrived
+    lengths: np.ndarray  # (256,) int64    [l]     visits that found l cells in the queue (l = 255: or more)
+    work: np.ndarray  # (n + 64,) int32            who has anything to do; scratch
+    tally: np.ndarray  # (TALLY,) int64            see the names below
+    print: np.ndarray  # (2,) uint64               the fingerprint
 
+
+# pair: 1 + application flow served last (0: none left); slot in which it became busy; cells released; every cell before
+# this one has arrived; cells arrived; cells not yet arrived; source; 1 + next living pair of the same source
+SERVED, SINCE, SEQ, WANT, GOT, UNDELIVERED, SOURCE, NEXT = range(8)
+# flow: cells left to release; cells left to deliver; next flow of its pair, in a circle; slot at whose end it was done
+RELEASE, DELIVER, AFTER, FINISH = range(4)
 
 (
     SLOT,  # the next slot to simulate
@@ -120,68 +125,62 @@ class State(NamedTuple):
 ) = range(21)
 TALLY = 21
 
-_ONE, _63 = np.uint64(1), np.uint64(63)
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ONE = np.uint64(1)
 
 
 @kernel
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
     numbers, src, dst, cells, start = plan.numbers, plan.src, plan.dst, plan.cells, plan.start
-    tally, source, target, nxt, living = state.tally, state.source, state.target, state.next, state.living
-    release, after, turn = state.release, state.after, state.turn
-    slot, delay, epoch = tally[SLOT], numbers[DELAY], numbers[EPOCH]
-    room = state.rest.size
+    tally, pair, target, living, flow = state.tally, state.pair, state.target, state.living, state.flow
+    rest, rested, leave, early, count = state.rest, state.rested, state.leave, state.early, state.count
+    slot = tally[SLOT]
     while tally[STARTED] < start.size and start[tally[STARTED]] <= slot:
         f = tally[STARTED]
         i, d = src[f], dst[f]
         h = living[i] - 1
         while h >= 0 and target[h] != d:
-            h = nxt[h] - 1
+            h = pair[h, NEXT] - 1
         if h < 0:
-            if tally[REST_HEAD] < tally[REST_TAIL] and state.rested[tally[REST_HEAD] % room] <= slot:
-                h = state.rest[tally[REST_HEAD] % room]
+            if tally[REST_HEAD] < tally[REST_TAIL] and rested[tally[REST_HEAD] % rest.size] <= slot:
+                h = rest[tally[REST_HEAD] % rest.size]
                 tally[REST_HEAD] += 1
-            elif tally[PAIRS_USED] < room:
+            elif tally[PAIRS_USED] < rest.size:
                 h = tally[PAIRS_USED]
                 tally[PAIRS_USED] += 1
             else:
                 return False
-            source[h], target[h], nxt[h] = i, d, living[i]
+            pair[h, :] = 0
+            pair[h, SOURCE], pair[h, NEXT], target[h] = i, living[i], d
             living[i] = h + 1
-            state.leave[h, :] = 0
-            state.early[h, :] = 0
-            state.seq[h] = state.want[h] = state.got[h] = state.undelivered[h] = 0
-            turn[h] = 0
+            leave[h, :] = 0
+            early[h, :] = 0
             state.incast[d] += 1
             state.outcast[i] += 1
             tally[LIVE] += 1
-        if turn[h] == 0:  # nothing left to release: it becomes busy now
-            state.pairs[i, state.count[i]] = h
-            state.count[i] += 1
+        g = pair[h, SERVED] - 1
+        if g < 0:  # nothing left to release: it becomes busy now
+            state.pairs[i, count[i]] = h
+            count[i] += 1
             state.active[i >> 6] |= _ONE << np.uint64(i & 63)
-            state.since[h] = slot
+            pair[h, SINCE], pair[h, SERVED] = slot, f + 1
             tally[ACTIVE] += 1
-            after[f] = f
-            turn[h] = f + 1
-        elif numbers[SHORTEST]:  # in order of size, then of arrival: the circle begins after the largest
-            g = turn[h] - 1
+            flow[f, AFTER] = f
+        elif numbers[SHORTEST]:  # in order of size, then of arrival; the largest counts as served last
             k = g
-            while after[k] != g and cells[after[k]] <= cells[f]:
-                k = after[k]
-            if cells[after[k]] <= cells[f]:  # it goes to the end
+            while flow[k, AFTER] != g and cells[flow[k, AFTER]] <= cells[f]:
+                k = flow[k, AFTER]
+            if cells[flow[k, AFTER]] <= cells[f]:  # larger than all
                 k = g
-                turn[h] = f + 1
-            after[f] = after[k]
-            after[k] = f
+                pair[h, SERVED] = f + 1
+            flow[f, AFTER] = flow[k, AFTER]
+            flow[k, AFTER] = f
         else:  # last in the round that is under way
-            g = turn[h] - 1
-            after[f] = after[g]
-            after[g] = f
-            turn[h] = f + 1
-        release[f] = cells[f]
-        state.deliver[f] = cells[f]
-        state.undelivered[h] += cells[f]
+            flow[f, AFTER] = flow[g, AFTER]
+            flow[g, AFTER] = f
+            pair[h, SERVED] = f + 1
+        flow[f, RELEASE] = flow[f, DELIVER] = cells[f]
+        pair[h, UNDELIVERED] += cells[f]
         if state.inflow[d] == 0:
             state.inflow_since[d] = slot
         state.inflow[d] += 1
@@ -189,227 +188,277 @@ def start_flows(plan, state):
     return True
 
 
-@kernel
-def next_flow(state, h, shortest):
+@inlined
+def next_flow(pair, flow, h, shortest):
     """Take a cell of pair h from the application flow whose turn it is; returns the flow."""
-    turn, after, release = state.turn, state.after, state.release
-    before = turn[h] - 1
-    f = after[before]
-    release[f] -= 1
-    if release[f] == 0:
+    before = pair[h, SERVED] - 1
+    f = flow[before, AFTER]
+    flow[f, RELEASE] -= 1
+    if flow[f, RELEASE] == 0:
         if f == before:
-            turn[h] = 0
+            pair[h, SERVED] = 0
         else:
-            after[before] = after[f]
+            flow[before, AFTER] = flow[f, AFTER]
     elif not shortest:
-        turn[h] = f + 1
+        pair[h, SERVED] = f + 1
     return f
 
 
-@kernel
-def forget(state, i, at):
+@inlined
+def forget(pairs, count, active, i, at):
     """Take the pair at position `at` off node i's list; it has nothing left to release."""
-    pairs, count = state.pairs, state.count
     for k in range(at, count[i] - 1):
         pairs[i, k] = pairs[i, k + 1]
     count[i] -= 1
-    state.tally[ACTIVE] -= 1
     if count[i] == 0:
-        state.active[i >> 6] &= ~(_ONE << np.uint64(i & 63))
+        active[i >> 6] &= ~(_ONE << np.uint64(i & 63))
+
+
+@inlined
+def look_ahead(queue, owed, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half):
+    """Ask for the cache lines that node i's own point to: its pairs, its cells, the queues it must report on."""
+    w = leave.shape[1]
+    for k in range(min(count[i], 4)):
+        prefetch(leave, np.int64(pairs[i, k]) * w + base)
+        prefetch(pair, np.int64(pairs[i, k]) * 8)
+    for c in range(channels):
+        q = (base + c) * n + i
+        prefetch(cell, ((np.int64(queue[q, 1]) - 1) & NUMBER) * 4)  # out of reach where there is none: harmless
+        h = np.int64(owed[q]) - 1
+        if h >= 0:
+            d = np.int64(target[h])
+            m = np.int64(place[(n if i >= half else 0) + (d - i if d >= i else d - i + n)])
+            prefetch(queue, (m * n + i) * 2)
 
 
 @kernel
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
-    numbers, shift, first, last, mirror, place, late, _, _, _, _ = plan
-    queue, owed, busy, active, pairs, count = state.queue, state.owed, state.busy, state.active, state.pairs, state.count
-    leave, target, cell, free, tally = state.leave, state.target, state.cell, state.free, state.tally
-    told, left, turn, since, seq, want = state.told, state.left, state.turn, state.since, state.seq, state.want
-    waiting, lengths = state.waiting, state.lengths
+    numbers, shift, first, last, mirror, place, slot_of, late, _, _, _, _ = plan
+    queue, turn, owed, busy, active, pairs, count = (
+        state.queue, state.turn, state.owed, state.busy, state.active, state.pairs, state.count)  # fmt: skip
+    leave, pair, target, cell, free, flow = (
+        state.leave, state.pair, state.target, state.cell, state.free, state.flow)  # fmt: skip
+    told, left, waiting, lengths, work, tally = (
+        state.told, state.left, state.waiting, state.lengths, state.work, state.tally)  # fmt: skip
     n, channels, epoch, delay = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY]
     self_place, rules, ready_queues = numbers[SELF], numbers[RULES], numbers[READY_QUEUES]
     age_interval, aged, shortest, half = numbers[AGE_INTERVAL], numbers[AGED], numbers[SHORTEST], numbers[HALF]
     e, base = slot // epoch, slot % epoch * channels
     ring = slot % (delay + 1)
-    air_cell, air_pair, air_leave = state.air_cell[ring], state.air_pair[ring], state.air_leave[ring]
-    air = state.air[ring]
+    air_cell, air_pair, air_leave, air = (
+        state.air_cell[ring], state.air_pair[ring], state.air_leave[ring], state.air[ring])  # fmt: skip
     window = state.early.shape[1] * 64 - channels
-    visits = local_cells = forwarded = owing = flying = 0
+    visits = local_cells = forwarded = owing = flying = ended_pairs = 0
     spare, longest, fullest = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE]
     narrow = False
 
+    workers = 0
     for b in range(active.size):
         todo = active[b]
         for c in range(channels):
             todo |= busy[base + c, b]
         while todo != 0:
-            bit = lowest(todo)
+            work[workers] = b * 64 + lowest(todo)
+            workers += 1
             todo &= todo - _ONE
-            mask = _ONE << np.uint64(bit)
-            i = b * 64 + bit
-            upper = 1 if i >= half else 0
+
+    for at_work in range(-2 * AHEAD, workers):
+        if at_work + 2 * AHEAD < workers:
+            i = np.int64(work[at_work + 2 * AHEAD])
             for c in range(channels):
-                p = base + c
-                if i < first[p] or i >= last[p]:
-                    continue
-                sources = count[i]
-                if sources == 0 and busy[p, b] & mask == 0:
-                    continue
-                visits += 1
-                length = queue[p, i, 0] & LENGTH
-                lengths[min(length, 255)] += 1
+                prefetch(queue, ((base + c) * n + i) * 2)
+                prefetch(owed, (base + c) * n + i)
+            prefetch(pairs, i * n)
+        if 0 <= at_work + AHEAD < workers:
+            i = np.int64(work[at_work + AHEAD])
+            look_ahead(queue, owed, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half)
+        if at_work < 0:
+            continue
+        i = np.int64(work[at_work])
+        b = i >> 6
+        mask = _ONE << np.uint64(i & 63)
+        home = n if i >= half else 0
+        for c in range(channels):
+            p = base + c
+            if i < first[p] or i >= last[p]:
+                continue
+            sources = count[i]
+            if sources == 0 and busy[p, b] & mask == 0:
+                continue
+            visits += 1
+            q = p * n + i
+            held = queue[q, 0]
+            length = held & LENGTH
+            lengths[length if length < 255 else 255] += 1
+            local = held & LOCAL_BIT
+            ready = 0
 
-                # Release: eq. (2) over the flows of this node, in turn.
-                ready = 0
-                if sources > 0:
-                    turn_word = queue[p, i, 1]
-                    local = turn_word >> 30
-                    at = turn_word & NUMBER
-                    if at >= sources:
-                        at = 0
-                    seen = length
-                    ended = -1
-                    for _ in range(sources):
-                        h = pairs[i, at]
-                        if leave[h, p] <= e + seen:
-                            age = (slot - since[h]) // age_interval if seen > 1 and age_interval > 0 else aged
-                            if (ready_queues and local) or (age < aged and seen > 1 << age):
-                                ready += 1
-                            else:
-                                f = next_flow(state, h, shortest)
-                                spare -= 1
-                                number = free[spare]
-                                cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq[h]
-                                if seq[h] - want[h] >= window:
-                                    narrow = True
-                                seq[h] += 1
-                                leave[h, p] = OUT
-                                if length == 0:
-                                    queue[p, i, 2] = number | OWN
-                                else:
-                                    cell[queue[p, i, 3] & NUMBER, 0] = number | OWN
-                                queue[p, i, 3] = number | OWN
-                                length += 1
-                                waiting[i] += 1
-                                local = 1
-                                turn_word = at + 1 if at + 1 < sources else 0
-                                if turn[h] == 0:
-                                    ended = at
-                                if not ready_queues:
-                                    seen = length
-                        at += 1
-                        if at == sources:
-                            at = 0
-                    if ended >= 0:
-                        if ready_queues:
-                            forget(state, i, ended)
+            # Release: eq. (2) over the flows of this node, in turn.
+            if sources > 0:
+                at = np.int64(turn[q])
+                if at >= sources:
+                    at = 0
+                seen = length
+                ended = -1
+                for _ in range(sources):
+                    h = np.int64(pairs[i, at])
+                    if leave[h, p] <= e + seen:
+                        age = aged
+                        if seen > 1 and age_interval > 0:
+                            age = (slot - pair[h, SINCE]) // age_interval
+                        if (ready_queues and local) or (age < aged and seen > 1 << age):
+                            ready += 1
                         else:
-                            for k in range(sources - 1, -1, -1):
-                                if turn[pairs[i, k]] == 0:
-                                    forget(state, i, k)
-                    if length > longest:
-                        longest = length
-                    if waiting[i] > fullest:
-                        fullest = waiting[i]
-                    if not ready_queues:
-                        ready = 0
-                    queue[p, i, 1] = (turn_word & NUMBER) | local << 30
-
-                # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-                debt = owed[p, i]
-                air_pair[c, i] = 0
-                if p == self_place:
-                    again = told[i]
-                    told[i] = debt
-                    if debt == 0:
-                        debt = again
-                    elif again == 0:
-                        owing += 1  # it will be said twice; else what was to be said again is not
-                    left[i] = 0
-                if debt != 0:
-                    owed[p, i] = 0
-                    h = debt - 1
-                    d = target[h]
-                    if d == i:  # literal rules: it has arrived
-                        ahead = 0
-                        m = p
+                            f = next_flow(pair, flow, h, shortest)
+                            spare -= 1
+                            number = np.int64(free[spare])
+                            seq = pair[h, SEQ]
+                            if seq - pair[h, WANT] >= window:
+                                narrow = True
+                            pair[h, SEQ] = seq + 1
+                            cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq
+                            leave[h, p] = OUT
+                            if length == 0:
+                                cell[number, 0] = number | OWN
+                            else:
+                                tail = (queue[q, 1] - 1) & NUMBER
+                                cell[number, 0] = cell[tail, 0]
+                                cell[tail, 0] = number | OWN
+                            queue[q, 1] = (number | OWN) + 1
+                            length += 1
+                            waiting[i] += 1
+                            local = LOCAL_BIT
+                            turn[q] = at + 1 if at + 1 < sources else 0
+                            if pair[h, SERVED] == 0:
+                                ended = at
+                            if not ready_queues:
+                                seen = length
+                    at += 1
+                    if at == sources:
+                        at = 0
+                if ended >= 0:
+                    if ready_queues:
+                        forget(pairs, count, active, i, ended)
+                        ended_pairs += 1
                     else:
-                        m = place[upper, d - i if d > i else d - i + n]
-                        there = queue[m, i, 0]
-                        ahead = (there & LENGTH) + (there >> 16)
-                    r = mirror[p]
+                        for k in range(sources - 1, -1, -1):
+                            if pair[pairs[i, k], SERVED] == 0:
+                                forget(pairs, count, active, i, k)
+                                ended_pairs += 1
+                if length > longest:
+                    longest = length
+                if waiting[i] > fullest:
+                    fullest = waiting[i]
+                if not ready_queues:
+                    ready = 0
+
+            # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
+            debt = np.int64(owed[q])
+            if p == self_place:
+                again = np.int64(told[i])
+                told[i] = debt
+                if debt == 0:
+                    debt = again
+                elif again == 0:
+                    owing += 1  # it will be said twice; else what was to be said again is not
+                left[i] = 0
+            air_pair[c, i] = debt
+            if debt != 0:
+                owed[q] = 0
+                d = np.int64(target[debt - 1])
+                if d == i:  # literal rules: it has arrived
+                    ahead = 0
+                    m = p
+                else:
+                    m = np.int64(place[home + (d - i if d > i else d - i + n)])
+                    there = queue[m * n + i, 0]
+                    ahead = (there & LENGTH) + (there >> READY_SHIFT)
+                r = np.int64(mirror[p])
+                if rules == PAPER:
+                    air_leave[c, i] = (
+                        e + ahead - 1 + late[slot_of[m] - slot_of[r] + epoch] + (1 if m < p else 0))  # fmt: skip
+                else:
+                    if ready_queues and d != i and ahead > 0:
+                        ahead -= 1
+                    air_leave[c, i] = (slot + delay + epoch - slot_of[r]) // epoch + ahead
+
+            # The head of the queue, or an empty cell.
+            if length > 0:
+                tail = (queue[q, 1] - 1) & NUMBER
+                if length == 1:
+                    number = np.int64(queue[q, 1] - 1)
+                    queue[q, 1] = 0
+                else:
+                    number = np.int64(cell[tail, 0])
+                    cell[tail, 0] = cell[number & NUMBER, 0]
+                length -= 1
+                waiting[i] -= 1
+                flying += 1
+                if number & OWN:
+                    local_cells += 1
+                    if ready_queues:
+                        local = 0
+                    h = np.int64(cell[number & NUMBER, 2])
                     if rules == PAPER:
-                        leave_at = e + ahead - 1 + late[m // channels - r // channels + epoch]
-                        if m < p:
-                            leave_at += 1
-                    else:
-                        if ready_queues and d != i and ahead > 0:
-                            ahead -= 1
-                        leave_at = (slot + delay + epoch - r // channels) // epoch + ahead
-                    air_pair[c, i] = debt
-                    air_leave[c, i] = leave_at
-
-                # The head of the queue, or an empty cell.
-                if length > 0:
-                    number = queue[p, i, 2]
-                    length -= 1
-                    if length > 0:
-                        queue[p, i, 2] = cell[number & NUMBER, 0]
-                    waiting[i] -= 1
-                    flying += 1
-                    if number & OWN:
-                        local_cells += 1
-                        if ready_queues:
-                            queue[p, i, 1] &= NUMBER
-                        h = cell[number & NUMBER, 2]
-                        if rules == PAPER:
-                            j = i + shift[p]
-                            if j >= n:
-                                j -= n
-                            if target[h] == j:
-                                leave[h, p] = 0
-                            elif p == self_place:
-                                leave[h, p] = SENT
-                                left[i] = h + 1
-                    else:
-                        forwarded += 1
-                    air_cell[c, i] = number + 1
+                        j = i + shift[p]
+                        if j >= n:
+                            j -= n
+                        if target[h] == j:
+                            leave[h, p] = 0
+                        elif p == self_place:
+                            leave[h, p] = SENT
+                            left[i] = h + 1
+                else:
+                    forwarded += 1
+                air_cell[c, i] = number + 1
+                air[c, b] |= mask
+            else:
+                air_cell[c, i] = 0
+                if debt != 0:
                     air[c, b] |= mask
-                else:
-                    air_cell[c, i] = 0
-                    if debt != 0:
-                        air[c, b] |= mask
-                queue[p, i, 0] = length | ready << 16
-                if length > 0 or ready > 0 or (p == self_place and told[i] != 0):
-                    busy[p, b] |= mask  # a count of ready flows must be looked at again, or it would stay
-                else:
-                    busy[p, b] &= ~mask
+            queue[q, 0] = length | local | ready << READY_SHIFT
+            if length > 0 or ready > 0 or (p == self_place and told[i] != 0):
+                busy[p, b] |= mask  # a count of ready flows must be looked at again, or it would stay
+            else:
+                busy[p, b] &= ~mask
 
     tally[VISITS] += visits
     tally[LOCAL] += local_cells
     tally[FORWARDED] += forwarded
     tally[OWING] += owing
     tally[FLYING] += flying
+    tally[ACTIVE] -= ended_pairs
     tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE] = spare, longest, fullest
     return narrow
+
+
+AHEAD = 3  # how many nodes, or cells, ahead of the one at work cache lines are asked for
 
 
 @kernel
 def receive(plan, state, slot):
     """Take in what was sent `delay` slots ago: first the feedback, then the cell."""
-    numbers, shift, _, _, mirror, place, _, _, _, _, _ = plan
-    queue, owed, busy, leave, target, cell = (
-        state.queue, state.owed, state.busy, state.leave, state.target, state.cell)  # fmt: skip
-    tally, print_, waiting, incast, left = state.tally, state.print, state.waiting, state.incast, state.left
+    numbers, shift, _, _, mirror, place, _, _, _, _, _, _ = plan
+    queue, owed, busy, leave, target, cell, pair, flow, work = (
+        state.queue, state.owed, state.busy, state.leave, state.target, state.cell, state.pair, state.flow,
+        state.work)  # fmt: skip
+    tally, print_, waiting, incast, outcast, left, free, received, early = (
+        state.tally, state.print, state.waiting, state.incast, state.outcast, state.left, state.free,
+        state.received, state.early)  # fmt: skip
     n, channels, epoch, delay = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY]
     self_place, rules, ready_queues, half = numbers[SELF], numbers[RULES], numbers[READY_QUEUES], numbers[HALF]
+    w, words = shift.size, early.shape[1]
     ring = (slot + 1) % (delay + 1)
     base = (slot - delay) % epoch * channels
     air_cell, air_pair, air_leave, air = (
         state.air_cell[ring], state.air_pair[ring], state.air_leave[ring], state.air[ring])  # fmt: skip
     first_channel = self_place - base if base <= self_place < base + channels else 0
     longest, fullest = tally[MAX_QUEUE], tally[MAX_NODE]
-    over = over_subflow = flying = owing = 0
+    spare, most_held = tally[FREE], tally[MAX_HELD]
+    inflow, inflow_since, inflow_slots, living, rest, rested = (
+        state.inflow, state.inflow_since, state.inflow_slots, state.living, state.rest, state.rested)  # fmt: skip
+    over = over_subflow = flying = owing = delivered = 0
 
     for k in range(channels):
         # The self-mirrored link goes first: its sender counts on no stranger's cell coming between.
@@ -418,67 +467,119 @@ def receive(plan, state, slot):
         else:
             c = k if k > first_channel else k - 1
         p = base + c
-        s, r = shift[p], mirror[p]
+        s, r = np.int64(shift[p]), np.int64(mirror[p])
+        senders = 0
         for b in range(air.shape[1]):
             todo = air[c, b]
             air[c, b] = 0
             while todo != 0:
-                bit = lowest(todo)
+                work[senders] = b * 64 + lowest(todo)
+                senders += 1
                 todo &= todo - _ONE
-                i = b * 64 + bit
-                j = i + s
-                if j >= n:
-                    j -= n
-                h = air_pair[c, i] - 1
-                if h >= 0:
-                    leave_at = air_leave[c, i]
-                    owing += 1
-                    if p != self_place:
-                        leave[h, r] = leave_at
-                    elif leave[h, r] != OUT:  # else it is about an earlier cell than the one that waits
-                        leave[h, r] = leave_at + 1 if left[j] == h + 1 else leave_at
-                number = air_cell[c, i] - 1
-                if number < 0:
-                    continue
-                flying += 1
-                own = number & OWN
-                number &= NUMBER
-                f, h = cell[number, 1], cell[number, 2]
-                d = target[h]
-                if own and d != j:
-                    m = place[1 if j >= half else 0, d - j if d > j else d - j + n]
-                    length = queue[m, j, 0] & LENGTH
-                    if length == 0:
-                        queue[m, j, 2] = number
+        for at_work in range(senders + 2 * AHEAD):
+            if at_work < senders:  # far ahead: the cell and the subflow it speaks of
+                i = np.int64(work[at_work])
+                prefetch(cell, ((air_cell[c, i] - 1) & NUMBER) * 4)
+                prefetch(leave, (air_pair[c, i] - 1 if air_pair[c, i] > 0 else 0) * w + r)
+            if AHEAD <= at_work < senders + AHEAD:  # nearer: where the cell goes
+                i = np.int64(work[at_work - AHEAD])
+                number = np.int64(air_cell[c, i]) - 1
+                if number >= 0:
+                    h = np.int64(cell[number & NUMBER, 2])
+                    d = np.int64(target[h])
+                    j = i + s
+                    if j >= n:
+                        j -= n
+                    if d == j:
+                        prefetch(pair, h * 8)
+                        prefetch(flow, cell[number & NUMBER, 1] * 4)
+                        prefetch(early, h * words)
                     else:
-                        if rules == LITERAL:
-                            over_subflow += repeats(cell, queue[m, j, 2], length, h)
-                        cell[queue[m, j, 3] & NUMBER, 0] = number
-                    queue[m, j, 3] = number
-                    queue[m, j, 0] += 1
-                    mask = _ONE << np.uint64(j & 63)
-                    busy[m, j >> 6] |= mask
-                    owed[r, j] = h + 1
-                    busy[r, j >> 6] |= mask
-                    owing -= 1
-                    waiting[j] += 1
-                    if length >= longest:
-                        longest = length + 1
-                    if waiting[j] > fullest:
-                        fullest = waiting[j]
-                    if length >= incast[d] + (1 if ready_queues else state.outcast[j]):
-                        over += 1
-                    fold(print_, slot, f << 20 | j << 2)
-                    continue
-                if own:
-                    fold(print_, slot, f << 20 | j << 2 | 1)
-                    if rules == LITERAL:
-                        owed[r, j] = h + 1
-                        busy[r, j >> 6] |= _ONE << np.uint64(j & 63)
-                        owing -= 1
+                        m = np.int64(place[(n if j >= half else 0) + (d - j if d > j else d - j + n)])
+                        prefetch(queue, (m * n + j) * 2)
+            if at_work < 2 * AHEAD:
+                continue
+            i = np.int64(work[at_work - 2 * AHEAD])
+            j = i + s
+            if j >= n:
+                j -= n
+            h = np.int64(air_pair[c, i]) - 1
+            if h >= 0:
+                owing += 1
+                if p != self_place:
+                    leave[h, r] = air_leave[c, i]
+                elif leave[h, r] != OUT:  # else it is about an earlier cell than the one that waits
+                    leave[h, r] = air_leave[c, i] + (1 if left[j] == h + 1 else 0)
+            number = np.int64(air_cell[c, i]) - 1
+            if number < 0:
+                continue
+            flying += 1
+            own = number & OWN
+            number &= NUMBER
+            f, h = np.int64(cell[number, 1]), np.int64(cell[number, 2])
+            d = np.int64(target[h])
+            if own and d != j:
+                m = np.int64(place[(n if j >= half else 0) + (d - j if d > j else d - j + n)])
+                q = m * n + j
+                length = queue[q, 0] & LENGTH
+                if length == 0:
+                    cell[number, 0] = number
                 else:
-                    fold(print_, slot, f << 20 | j << 2 | 2)
-                arrive(state, slot, number, f, h, j, 2 * (epoch + delay + 1))
+                    tail = (queue[q, 1] - 1) & NUMBER
+                    if rules == LITERAL:
+                        over_subflow += repeats(cell, tail, length, h)
+                    cell[number, 0] = cell[tail, 0]
+                    cell[tail, 0] = number
+                queue[q, 1] = number + 1
+                queue[q, 0] += 1
+                mask = _ONE << np.uint64(j & 63)
+                busy[m, j >> 6] |= mask
+                owed[r * n + j] = h + 1
+                busy[r, j >> 6] |= mask
+                owing -= 1
+                waiting[j] += 1
+                if length >= longest:
+                    longest = np.int64(length) + 1
+                if waiting[j] > fullest:
+                    fullest = waiting[j]
+                if length >= incast[d] + (1 if ready_queues else outcast[j]):
+                    over += 1
+                fold(print_, slot, f << 20 | j << 2)
+                continue
+            if own:
+                fold(print_, slot, f << 20 | j << 2 | 1)
+                if rules == LITERAL:
+                    owed[r * n + j] = h + 1
+                    busy[r, j >> 6] |= _ONE << np.uint64(j & 63)
+                    owing -= 1
+            else:
+                fold(print_, slot, f << 20 | j << 2 | 2)
+            free[spare] = number
+            spare += 1
+            delivered += 1
+            received[j] += 1
+            held = reorder(pair, early, h, cell[number, 3])
+            if held > most_held:
+                most_held = held
+            flow[f, DELIVER] -= 1
+            if flow[f, DELIVER] == 0:
+                flow[f, FINISH] = slot
+                tally[FINISHED] += 1
+                inflow[j] -= 1
+                if inflow[j] == 0:
+                    inflow_slots[j] += slot + 1 - inflow_since[j]
+            pair[h, UNDELIVERED] -= 1
+            if pair[h, UNDELIVERED] == 0:
+                end_pair(pair, living, h)
+                incast[j] -= 1
+                outcast[pair[h, SOURCE]] -= 1
+                tally[LIVE] -= 1
+                rest[tally[REST_TAIL] % rest.size] = h
+                rested[tally[REST_TAIL] % rest.size] = slot + 2 * (epoch + delay + 1)
+                tally[REST_TAIL] += 1
+
+    tally[FREE], tally[MAX_HELD] = spare, most_held
+    tally[DELIVERED] += delivered
     tally[FLYING] -= flying
     tally[OWING] -= owing
     tally[MAX_QUEUE], tally[MAX_NODE] = longest, fullest
@@ -486,85 +587,66 @@ def receive(plan, state, slot):
     tally[OVER_SUBFLOW] += over_subflow
 
 
-@kernel
-def repeats(cell, number, length, h):
-    """1 if a cell of pair h is among `length` cells from `number` on, else 0."""
+@inlined
+def repeats(cell, tail, length, h):
+    """1 if a cell of pair h is in the circle of `length` cells that `tail` ends, else 0."""
+    number = tail
     for _ in range(length):
-        number &= NUMBER
         if cell[number, 2] == h:
             return 1
-        number = cell[number, 0]
+        number = cell[number, 0] & NUMBER
     return 0
 
 
-@kernel
-def arrive(state, slot, number, f, h, j, rest):
-    """A cell has reached its destination."""
-    tally, want, got, early = state.tally, state.want, state.got, state.early
-    state.free[tally[FREE]] = number
-    tally[FREE] += 1
-    tally[DELIVERED] += 1
-    state.received[j] += 1
-
-    got[h] += 1
-    seq = state.cell[number, 3]
-    size = early.shape[1] * 64
-    if seq == np.int32(want[h]):
-        at = want[h] + 1
-        while True:
-            k = at % size
-            word, mask = early[h, k >> 6], _ONE << np.uint64(k & 63)
-            if word & mask == 0:
-                break
-            early[h, k >> 6] = word & ~mask
-            at += 1
-        want[h] = at
-    else:
-        k = (want[h] + np.int64(np.int32(seq - np.int32(want[h])))) % size
+@inlined
+def reorder(pair, early, h, seq):
+    """Note that cell `seq` of pair h has arrived; returns how many of the pair now wait for an earlier one."""
+    size = early.shape[1] * 64  # a power of two
+    pair[h, GOT] += 1
+    due = pair[h, WANT]
+    ahead = np.int64(np.int32(seq - np.int32(due)))
+    if ahead != 0:
+        k = (due + ahead) & (size - 1)
         early[h, k >> 6] |= _ONE << np.uint64(k & 63)
-        if got[h] - want[h] > tally[MAX_HELD]:
-            tally[MAX_HELD] = got[h] - want[h]
+        return pair[h, GOT] - due
+    due += 1
+    while True:
+        k = due & (size - 1)
+        word, mask = early[h, k >> 6], _ONE << np.uint64(k & 63)
+        if word & mask == 0:
+            break
+        early[h, k >> 6] = word & ~mask
+        due += 1
+    pair[h, WANT] = due
+    return pair[h, GOT] - due
 
-    state.deliver[f] -= 1
-    if state.deliver[f] == 0:
-        state.finish[f] = slot
-        tally[FINISHED] += 1
-        state.inflow[j] -= 1
-        if state.inflow[j] == 0:
-            state.inflow_slots[j] += slot + 1 - state.inflow_since[j]
-    state.undelivered[h] -= 1
-    if state.undelivered[h] == 0:
-        i = state.source[h]
-        state.incast[j] -= 1
-        state.outcast[i] -= 1
-        tally[LIVE] -= 1
-        if state.living[i] == h + 1:
-            state.living[i] = state.next[h]
-        else:
-            g = state.living[i] - 1
-            while state.next[g] != h + 1:
-                g = state.next[g] - 1
-            state.next[g] = state.next[h]
-        room = state.rest.size
-        state.rest[tally[REST_TAIL] % room] = h
-        state.rested[tally[REST_TAIL] % room] = slot + rest
-        tally[REST_TAIL] += 1
+
+@inlined
+def end_pair(pair, living, h):
+    """Take pair h out of the chain of its source's living pairs."""
+    i = pair[h, SOURCE]
+    if living[i] == h + 1:
+        living[i] = pair[h, NEXT]
+        return
+    g = living[i] - 1
+    while pair[g, NEXT] != h + 1:
+        g = pair[g, NEXT] - 1
+    pair[g, NEXT] = pair[h, NEXT]
 
 
 @kernel
 def advance(plan, state, until, budget):
     """Simulate slots before `until`, or until every flow has finished or `budget` visits are spent; says which."""
     tally, start, numbers = state.tally, plan.start, plan.numbers
-    n, channels, delay, ready_queues = numbers[N], numbers[CHANNELS], numbers[DELAY], numbers[READY_QUEUES]
-    spent = tally[VISITS] + budget
-    steps = tally[SLOTS] + budget
+    n, channels, ready_queues = numbers[N], numbers[CHANNELS], numbers[READY_QUEUES]
+    visits, slots = tally[VISITS] + budget, tally[SLOTS] + budget
     while tally[SLOT] < until:
         if tally[FINISHED] == start.size:
             return DONE
-        if tally[ACTIVE] == 0 and tally[LIVE] == 0 and tally[OWING] == 0 and tally[FLYING] == 0:
-            if tally[STARTED] < start.size and start[tally[STARTED]] > tally[SLOT]:
-                tally[SLOT] = min(start[tally[STARTED]], until)  # nothing can happen before
-                continue
+        quiet = tally[ACTIVE] == 0 and tally[LIVE] == 0 and tally[OWING] == 0 and tally[FLYING] == 0
+        if quiet and start[tally[STARTED]] > tally[SLOT]:
+            tally[SLOT] = min(start[tally[STARTED]], until)  # nothing can happen before
+            continue
         if not start_flows(plan, state):
             return MORE_PAIRS
         if tally[FREE] < channels * (n if ready_queues else max(n, tally[ACTIVE])):
@@ -576,6 +658,6 @@ def advance(plan, state, until, budget):
         tally[SLOTS] += 1
         if narrow:
             return MORE_WINDOW
-        if tally[VISITS] >= spent or tally[SLOTS] >= steps:
+        if tally[VISITS] >= visits or tally[SLOTS] >= slots:
             return SPENT
     return REACHED
