@@ -9,7 +9,7 @@ The code here is for reading and for checking faster code against: sets and loop
 
 | name | algorithm | source |
 | --- | --- | --- |
-| islip | grant and accept pointers that move only when a grant is accepted, in the first iteration | McKeown, ToN 7(2), 1999 |
+| islip | pointers that move only when a grant is accepted, in the first iteration | McKeown, ToN 7(2), 1999 |
 | rrm | the same, but the grant pointer always moves: pointers fall into step and stay there | ibid., section II |
 | pim | grants and accepts at random | Anderson, Owicki, Saxe, Thacker, TOCS 11(4), 1993 |
 | drrm | an input asks one output, an output grants one input | Chao, IEEE Comm. Mag. 38(12), 2000 |
@@ -289,7 +289,7 @@ def stable(urgent: dict, rank) -> dict:
                 free.append(held[i][0])
                 held[i] = (j, cell)
                 break
-    return {j: cell for j, cell in held.values()}
+    return dict(held.values())
 
 
 ALGORITHMS = {

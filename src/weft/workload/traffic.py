@@ -155,7 +155,7 @@ class Traffic:
     def __post_init__(self):
         require(self.load >= 0 and self.load < 2**20, "load", "from 0 to 1048575", self.load)
         require(1 <= self.slots <= LONGEST, "slots", f"from 1 to {LONGEST}", self.slots)
-        require(0 <= self.warmup < self.slots, "warmup", f"from 0 to {self.slots - 1}, before the last slot", self.warmup)
+        require(0 <= self.warmup < self.slots, "warmup", f"from 0 to {self.slots - 1}", self.warmup)
 
     def weights(self, i: int, n: int) -> list[Fraction] | None:
         """How input i's cells divide over n outputs; None if evenly."""
@@ -167,7 +167,7 @@ class Traffic:
         rows = [self.weights(i, nodes) for i in range(nodes)]
         keep, other = (None, None) if rows[0] is None else _tables(rows)
         notes = list(self._overload(rows, nodes))
-        fields = dict(end=0, fanout=1, whole=int(self.load), chance=threshold(self.load - int(self.load)))
+        fields = {"end": 0, "fanout": 1, "whole": int(self.load), "chance": threshold(self.load - int(self.load))}
         fields.update(self._arrivals(nodes))
         return Cells(
             nodes=nodes, seed=seed, slots=self.slots, warmup=self.warmup, keep=keep, other=other,
@@ -235,7 +235,7 @@ class HotOutput(Traffic):
 
 @dataclass(frozen=True, kw_only=True)
 class Unbalanced(Traffic):
-    """Input i sends the fraction `w` of its cells to output i, and the rest evenly to all: w = 0 uniform, 1 circuits."""
+    """Input i sends the fraction `w` of its cells to output i, the rest evenly to all: w = 0 is uniform, 1 circuits."""
 
     w: float = param(0.5, "fraction of every input's cells that is for its own output")
 
@@ -267,7 +267,7 @@ class OnOff(Traffic):
     def _arrivals(self, n):
         burst, load = Fraction(self.burst), Fraction(self.load)
         start = load / (load + burst * (1 - load)) if load else Fraction(0)  # 1 / (1 + mean idle time)
-        return dict(whole=0, chance=threshold(start), end=max(threshold(1 / burst), 1))
+        return {"whole": 0, "chance": threshold(start), "end": max(threshold(1 / burst), 1)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,13 +282,13 @@ class Multicast(Traffic):
 
     def __post_init__(self):
         super().__post_init__()
-        require(2 <= self.fanout, "fanout", "at least 2", self.fanout)
+        require(self.fanout >= 2, "fanout", "at least 2", self.fanout)
         most = (self.fanout + 1) / 2
         require(self.load <= most, "load", f"at most {most:g} (one cell per line and slot) at this fanout", self.load)
 
     def _arrivals(self, n):
         require(self.fanout <= n, "fanout", f"at most {n}, the number of outputs", self.fanout)
-        return dict(whole=0, chance=threshold(Fraction(self.load) * 2 / (self.fanout + 1)), fanout=self.fanout)
+        return {"whole": 0, "chance": threshold(Fraction(self.load) * 2 / (self.fanout + 1)), "fanout": self.fanout}
 
     def _overload(self, rows, n):
         if self.load > 1:

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from weft.engine.jit import kernel
+from weft.engine.jit import inlined, kernel
 from weft.engine.random import below, word
-from weft.fabrics.crossbar.bits import NOBODY, part
+from weft.fabrics.crossbar.bits import NOBODY
 from weft.fabrics.crossbar.state import IN, LENGTH, OUT, STAMP, TAG, Count
 
 _32, _LOW, _1 = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
 
 
-@part
+@inlined
 def uniform(slot, key, chance, drawn, came):
     """At most one cell per input, for any output alike. Returns how many came, in the order of the inputs."""
     n = drawn.size
@@ -25,7 +25,7 @@ def uniform(slot, key, chance, drawn, came):
     return count
 
 
-@part
+@inlined
 def destination(i, low, is_uniform, keep, other, n):
     """The output that the lower half of input i's word stands for."""
     at = low * np.uint64(n)

@@ -6,38 +6,13 @@ are never set, so the order around a ring of 64 is the order around a ring of n.
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+
+from weft.engine.bits import lowest, population
+from weft.engine.jit import inlined
 
 NOBODY = -1
 _0, _1, _63, _64 = (np.uint64(k) for k in (0, 1, 63, 64))
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-
-# Part of a kernel, pasted in where it is named. A call that passes arrays counts references to each of them, with
-# atomic instructions: measured, 10 to 15 ns an array, more than most of these parts take.
-part = njit(inline="always", error_model="numpy")
-
-
-@intrinsic
-def trailing_zeros(typingctx, word):
-    """Trailing zeros of a uint64 that is not 0: one instruction."""
-
-    def codegen(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(types.uint64), codegen
-
-
-@intrinsic
-def ones(typingctx, word):
-    """Set bits of a uint64: one instruction."""
-
-    def codegen(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
-
 
 def words(ports: int) -> int:
     """Words that a set of `ports` ports takes."""
@@ -50,23 +25,30 @@ def full(ports: int) -> np.ndarray:
     return np.array([everyone >> 64 * w & (2**64 - 1) for w in range(words(ports))], np.uint64)
 
 
-@part
+@inlined
 def bit(k):
     """The word in which only bit k mod 64 is set."""
     return _1 << (np.uint64(k) & _63)
 
 
-@part
+@inlined
+def let_all(among, everyone):
+    """Make `among` the set of all ports."""
+    for w in range(everyone.size):
+        among[w] = everyone[w]
+
+
+@inlined
 def first_of_word(word, start):
     """First set bit of a word at or after `start` < 64, around the ring; unspecified if the word is 0.
 
     Counts trailing zeros by counting ones, because that is what vector units have.
     """
     turned = (word >> start) | (word << ((_64 - start) & _63))
-    return (start + ones(~turned & (turned - _1))) & _63
+    return (start + np.uint64(population(~turned & (turned - _1)))) & _63
 
 
-@part
+@inlined
 def first(sets, row, among, start):
     """First port at or after `start`, around the ring, that is in set `row` of `sets` and in `among`, or NOBODY."""
     count = among.size
@@ -83,31 +65,31 @@ def first(sets, row, among, start):
         elif step == count:
             word &= ~later
         if word != _0:
-            found = w * 64 + np.int64(trailing_zeros(word))
+            found = w * 64 + lowest(word)
             break
     return found
 
 
-@part
+@inlined
 def size(sets, row, among):
     """How many ports are in set `row` of `sets` and in `among`."""
-    count = _0
+    count = 0
     for w in range(among.size):
-        count += ones(sets[row * among.size + w] & among[w])
-    return np.int64(count)
+        count += population(sets[row * among.size + w] & among[w])
+    return count
 
 
-@part
+@inlined
 def nth(sets, row, among, k):
     """The k-th smallest port, from 0, of those in set `row` of `sets` and in `among`; there must be that many."""
     found = NOBODY
     for w in range(among.size):
         word = sets[row * among.size + w] & among[w]
-        here = np.int64(ones(word))
+        here = population(word)
         if k < here:
             for _ in range(k):
                 word &= word - _1
-            found = w * 64 + np.int64(trailing_zeros(word))
+            found = w * 64 + lowest(word)
             break
         k -= here
     return found

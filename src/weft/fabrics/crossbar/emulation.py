@@ -1,4 +1,4 @@
-"""A combined input-output queued switch that sends every cell when an output-queued one would (Chuang and others, 1999).
+"""A combined input-output queued switch that sends every cell when an output-queued one would (Chuang et al., 1999).
 
 Every input keeps a list of its cells. In each phase the outputs and the lists are matched stably: an output prefers the
 cell it must send first, an input the cell that stands first in its list. Critical cells first puts a new cell behind as
@@ -22,10 +22,10 @@ _32 = np.uint64(32)
 
 
 @kernel
-def admit(number, slot, n, depth, critical, came, refused, cells, info, free, level, queue,
-          lists, turn):  # fmt: skip
+def admit(number, slot, n, depth, critical, came, refused, cells, info, free, level, queue, lists, turn):
     """Put every arrival into the list of its input and of its output, with the slot in which it must leave."""
-    first, oldest, newest, due, ahead = turn[:n], turn[n : 2 * n], turn[2 * n : 3 * n], turn[3 * n : 4 * n], turn[4 * n :]
+    first, oldest, newest = turn[:n], turn[n : 2 * n], turn[2 * n : 3 * n]
+    due, ahead = turn[3 * n : 4 * n], turn[4 * n : 5 * n]
     refusals = 0
     for a in range(number):
         i, j = np.int64(came[IN, a]), np.int64(came[OUT, a])
@@ -65,7 +65,8 @@ def admit(number, slot, n, depth, critical, came, refused, cells, info, free, le
 @kernel
 def phase(n, info, queue, lists, turn, owner, mate):
     """One stable matching, and every matched cell crosses to its output."""
-    first, oldest, newest, ahead, sending = turn[:n], turn[n : 2 * n], turn[2 * n : 3 * n], turn[4 * n : 5 * n], turn[5 * n :]
+    first, oldest, newest = turn[:n], turn[n : 2 * n], turn[2 * n : 3 * n]
+    ahead, sending = turn[4 * n : 5 * n], turn[5 * n :]
     for i in range(n):
         c, place = first[i], 0
         while c != NOBODY:

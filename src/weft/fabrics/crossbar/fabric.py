@@ -48,9 +48,9 @@ class Crossbar:
     )
     crossing: int = param(2, "slow cycles to cross from one clock to the other (gcq)")
     memory_cycles: int = param(3, "cycles through a shared memory (shared, gcq)")
-    pipeline: int | None = param(None, "registers on the way through a row of sub-switches (gcq); by default ports/group")
+    pipeline: int | None = param(None, "registers along a row of sub-switches (gcq); by default ports/group")
     flow_control: bool | None = param(
-        None, "do senders see full buffers and wait, or are cells lost? By default they wait with flows, not with traffic"
+        None, "senders see full buffers and wait, and no cell is lost; by default so for flows, not for traffic"
     )
     link: Rate = param(10 * Gbps, "rate of a port")
     cell: Size = param(32, "size of a cell on the line, header included")
@@ -75,7 +75,7 @@ class Crossbar:
                 raise BadInput(f"ports must be a multiple of group, {self.group}, not {self.ports}")
         if self.speedup is not None:
             require(self.buffers in ("cioq", "gcq"), "speedup", f"left out with {self.buffers} buffers", self.speedup)
-            require(1 <= self.speedup <= self.ports, "speedup", f"from 1 to {self.ports}, the number of ports", self.speedup)
+            require(1 <= self.speedup <= self.ports, "speedup", f"from 1 to {self.ports}", self.speedup)
             if self.buffers == "gcq":
                 require(self.speedup == int(self.speedup), "speedup", "a whole number of memory cycles", self.speedup)
 
@@ -84,7 +84,8 @@ class Crossbar:
             return
         extra = {"fifo": ("eslip",), "cioq": EMULATING}.get(self.buffers, ())
         fit = (*SCHEDULERS, *extra)
-        require(self.scheduler in fit, "scheduler", f"one of {', '.join(fit)} with {self.buffers} buffers", self.scheduler)
+        must = f"one of {', '.join(fit)} with {self.buffers} buffers"
+        require(self.scheduler in fit, "scheduler", must, self.scheduler)
 
     # what follows
 
@@ -265,7 +266,7 @@ class Crossbar:
             "cells": {"offered": int(c[Count.OFFERED]), "delivered": int(c[Count.DELIVERED])},
             "scheduler": {
                 "name": self.algorithm,
-                "iterations_mean": float((busy * np.arange(1, len(busy) + 1)).sum() / busy.sum()) if busy.any() else None,
+                "iterations_mean": float(busy @ np.arange(1, len(busy) + 1) / busy.sum()) if busy.any() else None,
                 "iterations_max": int(rounds[-1]) if len(rounds) else None,
             },
         }
@@ -288,8 +289,11 @@ class Crossbar:
             monitors=self.monitors(state),
             fingerprint=show(state.print),
             samples={
-                "time_ps": rows[:, 0] * self.slot, "cells_inside": rows[:, 1], "delivered": rows[:, 2], "lost": rows[:, 3],
-            },  # fmt: skip
+                "time_ps": rows[:, 0] * self.slot,
+                "cells_inside": rows[:, 1],
+                "delivered": rows[:, 2],
+                "lost": rows[:, 3],
+            },
             work={"slots": slots, "node_slots": slots * n},
             notes=tuple(self._notes(state)),
         )
@@ -301,8 +305,8 @@ class Crossbar:
         if self.buffers == "shared":
             formula["eq6"] = timing.eq6(slow, width, self.memory_cycles) / ns
         if self.buffers == "gcq":
-            cycles = dict(group=int(self.phases), write=self.crossing, read=self.crossing)
-            cycles |= dict(memory_cycles=self.memory_cycles, pipeline=self.stages[2].cycles)
+            cycles = {"group": int(self.phases), "write": self.crossing, "read": self.crossing}
+            cycles |= {"memory_cycles": self.memory_cycles, "pipeline": self.stages[2].cycles}
             formula["eq7"] = timing.eq7(slow, width, **cycles) / ns
             formula["eq7_fast_pipeline"] = timing.eq7(slow, width, fast_pipeline=True, **cycles) / ns
         return {
@@ -314,16 +318,18 @@ class Crossbar:
 
     def _notes(self, state):
         if self.buffers not in MATCHED and self.scheduler not in (None, "rr"):
-            at_work = "queues at the outputs need no scheduler" if self.buffers == "oq" else "arbiters take turns instead"
-            yield f"{self.buffers} buffers need no matching, so the scheduler {self.scheduler} is not used: {at_work}"
+            yield f"{self.buffers} buffers need no matching: the scheduler {self.scheduler} is not used"
         scheduling = next((stage for stage in self.stages if stage.name == "scheduler"), None)
         if scheduling is not None and scheduling.time > self.slot:
             yield (
-                f"the scheduler takes {show_time(scheduling.time)} for a slot of {show_time(self.slot)}: at this clock it "
-                "keeps up with the line only if matchings overlap"
+                f"the scheduler takes {show_time(scheduling.time)} for a slot of {show_time(self.slot)}: "
+                "at this clock it keeps up with the line only if matchings overlap"
             )
         if state.delay[-1]:
-            yield f"{int(state.delay[-1])} cells waited {len(state.delay) - 1} slots or longer; percentiles there are bounds"
+            yield (
+                f"{int(state.delay[-1])} cells waited {len(state.delay) - 1} slots or longer: "
+                "percentiles that high are lower bounds"
+            )
 
 
 def _spread(values):

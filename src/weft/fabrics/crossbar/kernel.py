@@ -12,12 +12,13 @@ buffers, so that a run compiles only what it needs, and `sprint`, the shortest o
 
 import numpy as np
 
+from weft.engine.bits import lowest
 from weft.engine.fingerprint import fold
-from weft.engine.jit import kernel
+from weft.engine.jit import inlined, kernel
 from weft.engine.random import word
 from weft.fabrics.crossbar import arrivals, emulation, schedulers, stages
 from weft.fabrics.crossbar.arrivals import members, uniform
-from weft.fabrics.crossbar.bits import NOBODY, part, trailing_zeros
+from weft.fabrics.crossbar.bits import NOBODY
 from weft.fabrics.crossbar.queues import admit_voq, head, label, leave_voq, length, output_of, pop, push, stamp_of
 from weft.fabrics.crossbar.schedulers import Scheduler, islip_once
 from weft.fabrics.crossbar.state import IN, OUT, STAMP, TAG, Buffers, Count, Kind, Level, Plan
@@ -27,7 +28,7 @@ _0, _1, _16, _32 = (np.uint64(k) for k in (0, 1, 16, 32))
 _SHIFT = np.uint64(64 - NOISE)
 
 
-@part
+@inlined
 def tally(number, slot, warmup, gone, delay, per_output, print_, count):
     """Note the cells that left in this slot: how long they waited, and who they were.
 
@@ -85,8 +86,7 @@ def keep_line(number, came, count):
 
 
 @kernel
-def hold(number, slot, senders, n, fanout, keys, outputs, came, cells, info, free, level,
-         queue):  # fmt: skip
+def hold(number, slot, senders, n, fanout, keys, outputs, came, cells, info, free, level, queue):
     """Put arrivals into the queues of their senders, and offer the first cell of every sender instead."""
     peak = level[Level.PEAK]  # of the queues in the switch, which these are not
     for a in range(number):
@@ -134,7 +134,7 @@ def weigh(kind, turn, one_queue, key, want, everyone, weight, cells, queue, n):
         for w in range(per_set):
             asking = want[j * per_set + w]
             while asking != _0:
-                i = w * 64 + np.int64(trailing_zeros(asking))
+                i = w * 64 + lowest(asking)
                 asking &= asking - _1
                 q = i if one_queue else i * n + j
                 if kind == Scheduler.LQF:
@@ -202,7 +202,7 @@ def arrive(slot, plan, keys, keep, other, burst, drawn, choice, came):
     return arrivals.multicast(slot, chance, plan[Plan.FANOUT], keys, drawn, choice, came)
 
 
-@part
+@inlined
 def sample(slot, samples, period, level, count):
     """Write down the state of things, every `period` slots."""
     row = slot // period
@@ -211,7 +211,7 @@ def sample(slot, samples, period, level, count):
         samples[row, 2], samples[row, 3] = count[Count.DELIVERED], count[Count.LOST] + count[Count.LATE]
 
 
-@part
+@inlined
 def begin(s, slot, stop):
     """The next slot in which anything can happen, from `slot` on; NOBODY if every flow has been delivered."""
     if s.plan[Plan.KIND] == Kind.FLOWS and s.count[Count.ACTIVE] == 0 and s.level[Level.HELD] == _0:
@@ -222,7 +222,7 @@ def begin(s, slot, stop):
     return slot
 
 
-@part
+@inlined
 def intake(s, slot):
     """Cells that ask to be let in in this slot, in `came`. Returns how many."""
     p, count, level = s.plan, s.count, s.level
@@ -238,8 +238,8 @@ def intake(s, slot):
         if p[Plan.FLOW_CONTROL]:
             level[Level.HELD] += np.uint64(number)
             number = hold(
-                number, slot, p[Plan.SENDERS], p[Plan.PORTS], p[Plan.FANOUT], s.keys, s.choice, s.came, s.cells, s.info,
-                s.free, level, s.queue,
+                number, slot, p[Plan.SENDERS], p[Plan.PORTS], p[Plan.FANOUT], s.keys, s.choice, s.came, s.cells,
+                s.info, s.free, level, s.queue,
             )  # fmt: skip
         else:
             if p[Plan.WHOLE] > 0:
@@ -248,7 +248,7 @@ def intake(s, slot):
     return number
 
 
-@part
+@inlined
 def settle(s, number, refusals):
     """Account for this slot's arrivals, now that it is known which were let in."""
     p, count, level = s.plan, s.count, s.level
@@ -268,7 +268,7 @@ def settle(s, number, refusals):
         level[Level.HELD] += np.uint64(number - refusals)
 
 
-@part
+@inlined
 def conclude(s, slot, number):
     """Account for the cells that left."""
     s.level[Level.HELD] -= np.uint64(number)
@@ -292,13 +292,13 @@ def matched(state, stop):
         number = intake(s, slot)
         if buffers == Buffers.FIFO:
             refusals = stages.admit_fifo(
-                number, n, capacity, fanout, s.keys, s.choice, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue,
-                s.want, s.used,
+                number, n, capacity, fanout, s.keys, s.choice, s.came, s.refused, s.cells, s.info, s.free, s.level,
+                s.queue, s.want, s.used,
             )  # fmt: skip
         elif buffers == Buffers.SHARED:
             refusals = stages.admit_shared(
-                number, n, capacity, fanout, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.want, s.used,
-                s.freed, s.count,
+                number, n, capacity, fanout, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.want,
+                s.used, s.freed, s.count,
             )  # fmt: skip
         else:
             refusals = stages.admit_queues(
@@ -317,13 +317,14 @@ def matched(state, stop):
                 )
             elif buffers == Buffers.FIFO:
                 stages.leave_fifo(
-                    number, n, fanout, s.keys, s.choice, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want, s.used,
-                    s.gone,
+                    number, n, fanout, s.keys, s.choice, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want,
+                    s.used, s.gone,
                 )  # fmt: skip
             elif buffers == Buffers.SHARED:
                 stages.leave_shared(
-                    number, n, fanout, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want, s.freed, s.gone, s.count
-                )
+                    number, n, fanout, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want, s.freed, s.gone,
+                    s.count,
+                )  # fmt: skip
             else:
                 stages.cross(number, n, s.pairs, s.cells, s.info, s.free, s.level, s.queue, s.want)
         if buffers == Buffers.CIOQ:
@@ -348,8 +349,8 @@ def emulated(state, stop):
         slot = at
         number = intake(s, slot)
         refusals = emulation.admit(
-            number, slot, n, p[Plan.DEPTH], critical, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.lists,
-            s.turn,
+            number, slot, n, p[Plan.DEPTH], critical, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue,
+            s.lists, s.turn,
         )  # fmt: skip
         settle(s, number, refusals)
         for _ in range(slot * p[Plan.UP] // p[Plan.DOWN], (slot + 1) * p[Plan.UP] // p[Plan.DOWN]):
@@ -394,18 +395,18 @@ def staged(state, stop):
             number = stages.step_queues(0, n, s.cells, s.info, s.free, s.level, s.queue, s.gone)
         elif buffers == Buffers.CICQ:
             number = stages.step_cicq(
-                n, p[Plan.INNER], s.cells, s.info, s.free, s.level, s.queue, s.everyone, s.want, s.given, s.filled, s.idle,
-                s.grant, s.accept, s.owner, s.mate, s.gone,
+                n, p[Plan.INNER], s.cells, s.info, s.free, s.level, s.queue, s.everyone, s.want, s.given, s.filled,
+                s.idle, s.grant, s.accept, s.owner, s.mate, s.gone,
             )  # fmt: skip
         elif buffers == Buffers.HIERARCHICAL:
             number = stages.step_hierarchical(
-                n, group, p[Plan.OUTER], s.cells, s.info, s.ready, s.free, s.level, s.queue, s.grant, s.owner, s.local,
-                s.choice, s.gone,
+                n, group, p[Plan.OUTER], s.cells, s.info, s.ready, s.free, s.level, s.queue, s.grant, s.owner,
+                s.local, s.choice, s.gone,
             )  # fmt: skip
         else:
             number = stages.step_gcq(
-                slot, n, group, p[Plan.UP], p[Plan.INNER], p[Plan.OUTER], p[Plan.MEMORY], p[Plan.READ], multicast, s.cells,
-                s.info, s.ready, s.free, s.level, s.queue, s.used, s.grant, s.owner, s.gone, s.count,
+                slot, n, group, p[Plan.UP], p[Plan.INNER], p[Plan.OUTER], p[Plan.MEMORY], p[Plan.READ], multicast,
+                s.cells, s.info, s.ready, s.free, s.level, s.queue, s.used, s.grant, s.owner, s.gone, s.count,
             )  # fmt: skip
         conclude(s, slot, number)
         slot += 1
@@ -422,12 +423,12 @@ def sprint(state, stop):
     p, count, level = state.plan, state.count, state.level
     n, depth, chance, warmup, period = (
         p[Plan.PORTS], p[Plan.DEPTH], np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP], p[Plan.PERIOD]
-    )  # fmt: skip
+    )
     key, drawn, came, refused = state.keys[0], state.drawn, state.came, state.refused
     cells, info, free, queue = state.cells, state.info, state.free, state.queue
     want, given, grant, accept, choice, pairs = (
         state.want, state.given, state.grant, state.accept, state.choice, state.pairs
-    )  # fmt: skip
+    )
     gone, delay, per_output, print_ = state.gone, state.delay, state.per_output, state.print
     rounds, samples = state.rounds, state.samples
     for slot in range(state.clock[0], stop):

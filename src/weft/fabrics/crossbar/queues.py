@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from weft.fabrics.crossbar.bits import bit, ones, part
+from weft.engine.bits import population
+from weft.engine.jit import inlined
+from weft.fabrics.crossbar.bits import bit
 from weft.fabrics.crossbar.state import HEAD, IN, LENGTH, OUT, STAMP, TAG, TAIL, Count, Level
 
 _0, _1, _2, _16, _32, _48 = (np.uint64(k) for k in (0, 1, 2, 16, 32, 48))
@@ -11,13 +13,13 @@ _HEAD, _TAIL, _LENGTH = np.uint64(HEAD), np.uint64(TAIL), np.uint64(LENGTH)
 _TOP, _FRESH, _PEAK = int(Level.TOP), int(Level.FRESH), int(Level.PEAK)
 
 
-@part
+@inlined
 def label(i, j, tag):
     """What `State.info` holds of a cell."""
     return np.uint64(j) | np.uint64(i) << _16 | np.uint64(tag) << _32
 
 
-@part
+@inlined
 def blank(free, level):
     """A cell nobody uses."""
     if level[_TOP] > _0:
@@ -29,14 +31,14 @@ def blank(free, level):
     return c
 
 
-@part
+@inlined
 def release(c, free, level):
     """Give a cell back. What it held can be read until the next arrival."""
     free[level[_TOP]] = c
     level[_TOP] += _1
 
 
-@part
+@inlined
 def push(q, stamp, what, cells, info, free, level, queue):
     """Append a cell to queue q and return it."""
     r = np.uint64(q) << _2
@@ -51,7 +53,7 @@ def push(q, stamp, what, cells, info, free, level, queue):
     return last
 
 
-@part
+@inlined
 def pop(q, cells, free, level, queue):
     """Take the first cell off queue q, which has one, and return it; it is free from now on."""
     r = np.uint64(q) << _2
@@ -62,45 +64,44 @@ def pop(q, cells, free, level, queue):
     return c
 
 
-@part
+@inlined
 def length(q, queue):
     """Cells in queue q."""
     return np.int64(queue[4 * q + LENGTH])
 
 
-@part
+@inlined
 def head(q, queue):
     """First cell of queue q."""
     return np.int64(queue[4 * q + HEAD])
 
 
-@part
+@inlined
 def stamp_of(c, cells):
     """Slot in which a cell arrived."""
     return np.int64(cells[c] >> _32)
 
 
-@part
+@inlined
 def input_of(c, info):
     """Input at which a cell arrived."""
     return np.int64(info[c] >> _16 & _PORT)
 
 
-@part
+@inlined
 def output_of(c, info):
     """Output that a cell is for."""
     return np.int64(info[c] & _PORT)
 
 
-@part
+@inlined
 def tag_of(c, info):
     """Tag of a cell."""
     return np.int64(info[c] >> _32)
 
 
-@part
-def admit_voq(number, slot, late, tagged, depth, n, came, refused, cells, info, free, level,
-              queue, want):  # fmt: skip
+@inlined
+def admit_voq(number, slot, late, tagged, depth, n, came, refused, cells, info, free, level, queue, want):
     """Into virtual output queues of `depth`. Returns how many were refused.
 
     `late`: cells come from a sender's queue, with the slot in which they reached it; `tagged`: they belong to flows.
@@ -140,7 +141,7 @@ def admit_voq(number, slot, late, tagged, depth, n, came, refused, cells, info, 
     return refusals
 
 
-@part
+@inlined
 def leave_voq(number, n, tagged, pairs, cells, info, free, level, queue, want, gone, count):
     """Take the cell of every matched pair off its virtual output queue."""
     ports = np.uint64(n)
@@ -168,4 +169,4 @@ def leave_voq(number, n, tagged, pairs, cells, info, free, level, queue, want, g
             gone[TAG, k] = info[c] >> _32
     level[_TOP] = top
     if one_word:
-        count[Count.CLASHES] += 2 * number - np.int64(ones(inputs)) - np.int64(ones(outputs))
+        count[Count.CLASHES] += 2 * number - population(inputs) - population(outputs)

@@ -9,9 +9,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from weft.engine.jit import kernel
+from weft.engine.bits import lowest
+from weft.engine.jit import inlined, kernel
 from weft.engine.random import below, word
-from weft.fabrics.crossbar.bits import NOBODY, bit, first, first_of_word, nth, part, size, trailing_zeros
+from weft.fabrics.crossbar.bits import NOBODY, bit, first, first_of_word, let_all, nth, size
 
 _0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
 
@@ -35,7 +36,7 @@ class Scheduler(IntEnum):
     NONE = 13
 
 
-@part
+@inlined
 def islip_once(want, given, grant, accept, choice, pairs):
     """iSLIP with one iteration among at most 64 ports; returns how many `pairs` (i << 32 | j, i ascending) it made.
 
@@ -57,7 +58,7 @@ def islip_once(want, given, grant, accept, choice, pairs):
         choice[i] = first_of_word(given[i], accept[i])
     count = 0
     while matched != _0:
-        i = trailing_zeros(matched)
+        i = np.uint64(lowest(matched))
         matched &= matched - _1
         j = choice[i]
         after_i, after_j = i + _1, j + _1
@@ -81,7 +82,7 @@ def slip(iterations, always, want, everyone, idle, given, grant, accept, owner, 
     Returns the number of iterations that found something; later ones would not.
     """
     n = grant.size
-    idle[:] = everyone
+    let_all(idle, everyone)
     mate[:] = NOBODY
     owner[:] = NOBODY
     for iteration in range(iterations):
@@ -116,7 +117,7 @@ def slip(iterations, always, want, everyone, idle, given, grant, accept, owner, 
 def pim(iterations, slot, key, want, everyone, idle, given, owner, mate):
     """Parallel iterative matching: outputs grant at random, inputs accept at random."""
     n = mate.size
-    idle[:] = everyone
+    let_all(idle, everyone)
     mate[:] = NOBODY
     owner[:] = NOBODY
     for iteration in range(iterations):
@@ -203,7 +204,7 @@ def heaviest(iterations, slot, want, everyone, idle, given, weight, owner, mate)
     Among equals the first at or after port `slot` mod n, so that nobody is favoured for long.
     """
     n, count = mate.size, everyone.size
-    idle[:] = everyone
+    let_all(idle, everyone)
     mate[:] = NOBODY
     owner[:] = NOBODY
     turn = slot % n

@@ -1,4 +1,4 @@
-"""Buffers with stages of their own, one way in and one slot each: FIFO, shared memory, crosspoints, sub-switches, outputs.
+"""Every kind of buffer, its way in and its slot: queues, FIFO, shared memory, crosspoints, sub-switches, outputs.
 
 An `admit_…` takes this slot's arrivals in and returns how many it refused; a `step_…` moves cells one stage on and
 returns how many left the switch.
@@ -6,10 +6,11 @@ returns how many left the switch.
 
 import numpy as np
 
-from weft.engine.jit import kernel
+from weft.engine.bits import population
+from weft.engine.jit import inlined, kernel
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.arrivals import members
-from weft.fabrics.crossbar.bits import NOBODY, bit, first, ones, part
+from weft.fabrics.crossbar.bits import NOBODY, bit, first
 from weft.fabrics.crossbar.queues import (
     admit_voq,
     blank,
@@ -32,7 +33,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _MEMORY, _CLASHES = int(Count.MEMORY), int(Count.CLASHES)
 
 
-@part
+@inlined
 def depart(k, i, j, c, cells, info, gone):
     """Note that cell c, from input i, leaves by output j as the k-th of this slot."""
     gone[IN, k], gone[OUT, k] = i, j
@@ -43,12 +44,10 @@ def depart(k, i, j, c, cells, info, gone):
 
 
 @kernel
-def admit_queues(number, depth, n, came, refused, cells, info, free, level, queue,
-                 want):  # fmt: skip
+def admit_queues(number, depth, n, came, refused, cells, info, free, level, queue, want):
     return admit_voq(
-        number, 0, True, True, depth, n, came, refused, cells, info, free, level, queue,
-        want,
-    )  # fmt: skip
+        number, 0, True, True, depth, n, came, refused, cells, info, free, level, queue, want
+    )
 
 
 @kernel
@@ -59,7 +58,7 @@ def leave_queues(number, n, pairs, cells, info, free, level, queue, want, gone, 
 # One FIFO per input. `used[i]` counts the outputs that the cell at its head still has to reach.
 
 
-@part
+@inlined
 def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
     """Ask the outputs that the cell now at the head of input i's FIFO is for."""
     per_set = (n + 63) >> 6
@@ -73,8 +72,8 @@ def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
 
 
 @kernel
-def admit_fifo(number, n, capacity, fanout, keys, outputs, came, refused, cells, info, free,
-               level, queue, want, used):  # fmt: skip
+def admit_fifo(number, n, capacity, fanout, keys, outputs, came, refused, cells, info, free, level, queue, want,
+               used):  # fmt: skip
     refusals, inside = 0, True
     for a in range(number):
         i = np.int64(came[IN, a])
@@ -117,8 +116,8 @@ def leave_fifo(number, n, fanout, keys, outputs, pairs, cells, info, free, level
 
 
 @kernel
-def admit_shared(number, n, capacity, fanout, came, refused, cells, info, free, level,
-                 queue, want, used, freed, count):  # fmt: skip
+def admit_shared(number, n, capacity, fanout, came, refused, cells, info, free, level, queue, want, used, freed,
+                 count):  # fmt: skip
     per_set = (n + 63) >> 6
     refusals, stored = 0, _0
     inside = True
@@ -232,14 +231,15 @@ def admit_cicq(number, n, depth, came, refused, cells, info, free, level, queue,
 
 
 @kernel
-def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, filled, idle, grant, accept, owner, mate,
-              gone):  # fmt: skip
-    """Input arbiters fill crosspoints, output arbiters empty them, each by round robin and none knowing of the other."""
+def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, filled, idle, grant, accept, owner,
+              mate, gone):  # fmt: skip
+    """Input arbiters fill crosspoints, output arbiters empty them, each in turn and none knowing of the other."""
     per_set = everyone.size
     for j in range(n):
         owner[j] = first(filled, j, everyone, np.int64(grant[j]))
     for i in range(n):
-        idle[:] = given[i * per_set : (i + 1) * per_set]
+        for w in range(per_set):
+            idle[w] = given[i * per_set + w]
         mate[i] = first(want, i, idle, np.int64(accept[i]))
     left = 0
     for j in range(n):
@@ -276,8 +276,8 @@ def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, 
 
 
 @kernel
-def admit_grouped(number, n, group, depth, visible, masked, multicast, came, refused,
-                  cells, info, ready, free, level, queue):  # fmt: skip
+def admit_grouped(number, n, group, depth, visible, masked, multicast, came, refused, cells, info, ready, free, level,
+                  queue):  # fmt: skip
     """Into queues per column. With `masked` a cell names its outputs by a mask within the column, and copies for one
     column are one cell. The next stage sees it from fast cycle `visible` on."""
     rows = n // group
@@ -302,7 +302,7 @@ def admit_grouped(number, n, group, depth, visible, masked, multicast, came, ref
     return refusals
 
 
-@part
+@inlined
 def merge(base, n, rows, now, timed, cells, info, ready, free, level, queue, grant, owner, gone):  # fmt: skip
     """Every output takes a cell of one of its column's sub-switches, the rows in turn. Returns how many left.
 
@@ -331,7 +331,7 @@ def merge(base, n, rows, now, timed, cells, info, ready, free, level, queue, gra
 
 
 @kernel
-def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, grant, owner, local, choice, gone):  # fmt: skip
+def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, grant, owner, local, choice, gone):
     """Sub-switches with a FIFO per input and a buffer n * rows + r * n + j per output, each output in turn.
 
     A FIFO asks only for the output of its first cell, so no input is granted twice.
@@ -352,7 +352,7 @@ def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, g
                     break
     left = merge(
         base, n, rows, 0, False, cells, info, ready, free, level, queue, grant, owner, gone
-    )  # fmt: skip
+    )
     for k in range(moves):
         i, j = np.int64(choice[k] >> _32), np.int64(choice[k] & _LOW)
         r = i // group
@@ -364,8 +364,8 @@ def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, g
 
 
 @kernel
-def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells, info, ready, free, level, queue, used,
-             grant, owner, gone, count):  # fmt: skip
+def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells, info, ready, free, level, queue,
+             used, grant, owner, gone, count):  # fmt: skip
     """Sub-switches that are one memory each, going around their ports `fast` times per slot.
 
     In fast cycle g the memory of sub-switch (r, c) is read for its output g mod S and then written from its input
@@ -375,8 +375,8 @@ def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells,
     addresses = n * rows
     buffers = addresses + rows * n
     left = merge(
-        buffers, n, rows, slot * fast, True, cells, info, ready, free, level, queue, grant, owner, gone,
-    )  # fmt: skip
+        buffers, n, rows, slot * fast, True, cells, info, ready, free, level, queue, grant, owner, gone
+    )
     for g in range(slot * fast, (slot + 1) * fast):
         turn = g % group
         for r in range(rows):
@@ -435,7 +435,7 @@ def copies(state, fifo, masked):
                 counter = stamp_of(c, state.cells) * n + i
                 total += 1 + below(word(state.keys[2], counter), state.plan[Plan.FANOUT])
             elif buffers == Buffers.GCQ and q < masked:
-                total += np.int64(ones(np.uint64(output_of(c, state.info))))
+                total += population(np.uint64(output_of(c, state.info)))
             else:
                 total += 1
             c = np.int64(state.cells[c] & _LOW)

@@ -106,7 +106,7 @@ class State(NamedTuple):
     other: np.ndarray  # uint64 [i, k]
     burst: np.ndarray  # (n,) int64 [i]  output of the burst that input i is in, or NOBODY
     drawn: np.ndarray  # (n,) uint64 [i]  the word of this slot
-    came: np.ndarray  # (4, …) uint64 [IN | OUT | TAG | STAMP, a]  this slot's arrivals; a multicast cell is one per copy
+    came: np.ndarray  # (4, …) uint64 [IN | OUT | TAG | STAMP, a]  this slot's arrivals, one per copy
     refused: np.ndarray  # int64 [k]  arrivals that found no room
     # where cells wait
     cells: np.ndarray  # (p,) uint64 [c]  next cell of the queue | slot of arrival << 32
