@@ -1,11 +1,13 @@
 """`weft cost` as its users meet it: what it prints, what its JSON promises, what it says to bad input."""
 
+import contextlib
 import json
 
 import pytest
+from cyclopts import CycloptsError
 
 from weft.cli import cost
-from weft.errors import BadInput
+from weft.errors import BadInput, WeftError
 from weft.models import tables
 from weft.models.cabling import Wiring
 
@@ -152,7 +154,7 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
                              "testbed, 2012, not 'laser'"),
     ("fpga --rate fast", "a rate must look like 100Gbps, not 'fast'"),
     ("fpga --design gcq --ports 66", "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
-    ("fpga --clock -1", "clock must be more than 0 MHz, not -1"),
+    ("fpga --clock -1", "clock must be at least 0.001 MHz, not -1"),
     ("shoal --table IX", "table must be one of 1, fig3, fig5, appB, claims of shoal, not 'IX'"),
     ("tdma --hosts 1", "hosts must be at least 2, not 1"),
     ("compare --hosts 1", "hosts must be at least 2, not 1"),
@@ -164,6 +166,68 @@ def test_what_cannot_be_meant_gets_a_sentence(run, line, message):
     with pytest.raises(BadInput) as error:
         run(line)
     assert str(error.value) == message
+
+
+FLAGS = {
+    "shoal": "nodes ports planes nic cell circuit-price",
+    "merchant": "ports radix pods line-cards uplink-cards core-cards",
+    "stardust": "hosts bundle hosts-per-tor lanes host-lanes module tiers radix uplinks up",
+    "fpga": "ports rate width depth voq-depth speedup fifo-factor clock",
+    "tdma": "slot guard hosts link nics hosts-per-nic",
+    "compare": "hosts",
+}
+
+
+@pytest.mark.parametrize("command", FLAGS)
+def test_no_number_ends_in_a_traceback(run, command):
+    for flag in FLAGS[command].split():
+        for value in ("0", "-1", "3", "64", "999999999999", "9" * 30, "nan"):
+            with contextlib.suppress(WeftError, CycloptsError):
+                run(f"{command} --{flag}={value}")
+
+
+@pytest.mark.parametrize("text, line, message", [
+    ('title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n', "merchant",
+     "currency of mine must be USD as in merchant silicon, 2009, not EUR"),
+    ('title = "mine"\ncurrency = "EUR"\n', "compare", "currency of mine must be USD in a comparison, not EUR"),
+    ('[parts."packet switch"]\nprice = "3 USD"\n', "shoal --table claims",
+     "table must be asked for with prices in packet switch, not in USD"),
+    ('[parts."packet switch"]\nprice = "3 USD"\n', "shoal --plot cost.svg",
+     "plot must have prices for packet switch, packet NIC and Shoal NIC, not only for some of them"),
+    ("[parts.MINE]\nfacts = { lutram_mb = 3 }\n", "fpga",
+     "bram_blocks of device 'MINE' must be a number of at least 0, not None"),
+    ("[parts.CPU]\nfacts = 3\n", "merchant", "facts of part 'CPU' in mine.toml must be a table, not 3"),
+    ("[parts.CPU]\nsource = 3\n", "merchant", "source of part 'CPU' in mine.toml must be text, not 3"),
+    ("currency = 3\n", "merchant", "currency of catalogue mine.toml must be text, not 3"),
+])
+def test_a_catalogue_that_does_not_go_with_the_command_gets_a_sentence(run, tmp_path, text, line, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(BadInput) as error:
+        run(f"{line} --catalogue {path}")
+    assert str(error.value) == message
+
+
+def test_a_shoal_rack_is_powered_where_it_cannot_be_priced(read, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[parts."packet switch"]\nprice = "16000 USD"\n')
+    found = read(f"shoal --catalogue {path}")
+    assert found["cost_ratio"] is None
+    assert found["power_w"]["shoal"] == pytest.approx(2549.44)
+
+
+def test_a_wiring_that_cannot_be_read_or_written_gets_a_sentence(run, tmp_path):
+    binary = tmp_path / "cables.csv"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for line, message in (
+        (f"--wiring {binary}", f"wiring must be a readable CSV file, not {str(binary)!r} (not text)"),
+        (f"--wiring {tmp_path}", f"wiring must be a readable CSV file, not {str(tmp_path)!r} (Is a directory)"),
+        (f"--write-wiring {tmp_path}", f"wiring must go into a file that can be written, not {str(tmp_path)!r} "
+                                       "(Is a directory)"),
+    ):
+        with pytest.raises(BadInput) as error:
+            run(f"merchant {line}")
+        assert str(error.value) == message
 
 
 def test_by_itself_the_command_prints_the_sentence_and_exits_with_2(capsys):

@@ -111,7 +111,7 @@ def test_the_chassis_strawman_needs_three_for_512_nodes_and_breaks_the_rack():
     ({"nodes": 1}, "nodes must be at least 2, not 1"),
     ({"ports": 63}, "ports must be even and at least 2, not 63"),
     ({"planes": 0}, "planes must be at least 1, not 0"),
-    ({"cell": 0}, "cell must be at least 1 byte, not 0"),
+    ({"cell": 0}, "cell must be at least 1 B, not 0"),
 ])
 def test_a_rack_that_cannot_be_built_gets_a_sentence(given_, message):
     with pytest.raises(BadInput) as error:

@@ -31,7 +31,9 @@ class Common:
 
         catalogue = Catalogue.named(name)
         for path in self.catalogue or ():
-            catalogue = catalogue | Catalogue.load(path)
+            mine = Catalogue.load(path)
+            # Shoal's paper counts in packet switches; a user may well count in dollars
+            catalogue = catalogue | mine if name == "shoal-2019" else catalogue.under(mine)
         for field, given in (("price", self.price), ("watts", self.watts)):
             for text in given or ():
                 part, value = _assignment(field, text)
@@ -69,7 +71,11 @@ def _tables(common, model, paper, catalogue):
     if common.table is None:
         return False
     from weft.models import tables
+    from weft.models.parts import Catalogue
 
+    own = Catalogue.named(model.CATALOGUE).currency
+    if catalogue.currency != own:
+        raise BadInput(f"table must be asked for with prices in {own}, not in {catalogue.currency}")
     if common.table == "all":
         found = [model.table(key, catalogue) for key in tables.printed(paper)]
         _emit(common, {"paper": paper, "tables": [one.as_json() for one in found]}, "\n\n".join(map(str, found)))
@@ -129,9 +135,8 @@ def shoal(*, nodes: int = 512, ports: int = 64, planes: int = 2, nic: float = 2,
     catalogue = rack.catalogue(shelf)
     watts = rack.watts(catalogue)
     ratio = rack.cost_ratio(circuit_price, catalogue)
-    priced = ratio is not None
-    limits = {"parity": rack.circuit_price(0, catalogue) if priced else None,
-              "forty_percent_cheaper": rack.circuit_price(0.4, catalogue) if priced else None}
+    limits = {"parity": rack.circuit_price(0, catalogue), "forty_percent_cheaper": rack.circuit_price(0.4, catalogue)}
+    priced = limits["parity"] is not None
     straw = model.chassis(nodes, catalogue=catalogue)
     saved = 1 - watts["shoal"] / watts["packet"]
     fitted = catalogue.fitted(rack.parts() + rack.packet_parts())
@@ -214,6 +219,7 @@ def merchant(*, ports: int | None = None, radix: int | None = None, pods: int | 
         return
     any_net = nets[3]
     data = {"paper": "merchant", "radix": radix, "ports": any_net.ports, "pods": any_net.pods,
+            "midplane": any_net.midplane,
             "bisection_bps": any_net.bisection, "oversubscription": any_net.oversubscription, "networks": []}
     columns = []
     for n, net in nets.items():
@@ -400,6 +406,7 @@ def fpga(*, design: str = "smislip", ports: int = 64, rate: str = "50Gbps", widt
         Clock in MHz; the highest of Table V where it was built, 40 otherwise.
     """
     from weft.models import fpga as model
+    from weft.models.limits import within
     from weft.models.tables import columns as align
 
     catalogue = common.shelf(model.CATALOGUE)
@@ -408,8 +415,8 @@ def fpga(*, design: str = "smislip", ports: int = 64, rate: str = "50Gbps", widt
     factor = {} if fifo_factor is None else {"fifo_factor": fifo_factor}
     built = model.Design(design=design, ports=ports, rate=parse_rate(rate), width=width, depth=depth,
                          voq_depth=voq_depth, speedup=speedup, **factor)
-    if clock is not None and not clock > 0:
-        raise BadInput(f"clock must be more than 0 MHz, not {clock:g}")
+    if clock is not None:
+        within("clock", clock, 0.001, 1_000_000, " MHz")
     hertz, origin = (clock * 1e6, "given") if clock else (built.measured_clock, "highest of Table V")
     if hertz is None:
         hertz, origin = model.TARGET, "target of Table II"
@@ -464,8 +471,6 @@ def tdma(*, slot: str = "300us", guard: str = "15us", inside: Annotated[bool, Pa
 
     if _tables(common, model, "tdma", common.shelf(model.CATALOGUE)):
         return
-    if hosts < 2:
-        raise BadInput(f"hosts must be at least 2, not {hosts}")
     slots = model.Slots(slot=parse_time(slot), guard=parse_time(guard), inside=inside, link=parse_rate(link))
     bill = model.parts(hosts, hosts_per_nic, nics)
     longest = model.longest_pause(slots.link)

@@ -67,8 +67,9 @@ class Wiring:
         try:
             with Path(path).open(newline="", encoding="utf-8") as file:
                 lines = list(csv.DictReader(file))
-        except OSError as error:
-            raise BadInput(f"wiring must be a readable CSV file, not {str(path)!r} ({error.strerror})") from None
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or "not text"
+            raise BadInput(f"wiring must be a readable CSV file, not {str(path)!r} ({reason})") from None
         cards = radix * radix // 32 if cards is None else cards
         limits = dict(zip(FIELDS, (radix, radix // 4, 2, radix // 8, cards, 2, radix), strict=True))
         rows = []
@@ -81,15 +82,19 @@ class Wiring:
                                    f"{limit - 1}, not {text!r}")
                 row.append(int(text))
             rows.append(row)
-        require(rows, "wiring", "at least one cable", 0)
+        require(rows, f"cables in {Path(path).name}", "at least 1", 0)
         return cls(radix, np.array(rows), cards)
 
     def save(self, path) -> None:
         """Write the wiring as CSV, one cable to a line."""
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(FIELDS)
-            writer.writerows(self.cables.tolist())
+        try:
+            with Path(path).open("w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(FIELDS)
+                writer.writerows(self.cables.tolist())
+        except OSError as error:
+            raise BadInput(f"wiring must go into a file that can be written, not {str(path)!r} "
+                           f"({error.strerror})") from None
 
     def swap(self, i: int, j: int) -> "Wiring":
         """The same wiring with the core ends of cables i and j exchanged."""

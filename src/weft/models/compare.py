@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from weft.errors import BadPart, require
+from weft.errors import BadPart
 from weft.models import fpga, merchant, shoal, stardust, tdma
+from weft.models.limits import within
 from weft.models.parts import NAMES, Catalogue
 from weft.units import Gbps
 
@@ -45,8 +46,10 @@ def compare(hosts: int, extra: Catalogue | None = None) -> tuple[list[Entry], di
 
     `extra` goes on top of each paper's own catalogue; only prices in USD are summed.
     """
-    require(hosts >= 2, "hosts", "at least 2", hosts)
+    within("hosts", hosts, 2)
     shelves = {part for name in NAMES for part in Catalogue.named(name).parts}
+    if extra and extra.currency != "USD":
+        raise BadPart(f"currency of {extra.title} must be USD in a comparison, not {extra.currency}")
     for part in extra.parts if extra else ():
         if part not in shelves:
             raise BadPart(f"part {part!r} of {extra.title} must be in some paper's catalogue, not in none")
@@ -113,9 +116,7 @@ def _packet(hosts, extra):
 
 
 def _merchant(hosts, extra):
-    radix = 24
-    while radix**3 // 4 < hosts:
-        radix += 8
+    radix = max(24, merchant.radix_for(hosts))
     entries = []
     for network, what in merchant.NETWORKS.items():
         switch = merchant.Switch.for_hosts(hosts, radix, network=network)

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from weft.errors import require
+from weft.errors import BadPart, require
 from weft.models import tables
+from weft.models.limits import within
 from weft.models.parts import Catalogue, Part
 from weft.units import Gbps, Rate, param
 
@@ -44,11 +45,11 @@ class Design:
     def __post_init__(self):
         require(self.design in DESIGNS, "design", f"one of {', '.join(DESIGNS)}", self.design)
         ports = np.asarray(self.ports)
-        require(np.all(ports >= 2), "ports", "at least 2", ports.min().item())
-        require(self.rate >= 1, "rate", "at least 1 b/s", self.rate)
+        within("ports", ports, 2, 1_000_000)
+        within("rate", self.rate, 1, 10**15, " b/s")
         for name in ("depth", "voq_depth", "speedup"):
-            require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
-        require(self.fifo_factor >= 1, "fifo_factor", "at least 1", self.fifo_factor)
+            within(name, getattr(self, name), 1)
+        within("fifo_factor", self.fifo_factor, 1)
         if self.design == "gcq" and np.any(ports % self.speedup):
             wrong = int(np.atleast_1d(ports)[np.atleast_1d(ports % self.speedup != 0)][0])
             below = wrong // self.speedup * self.speedup
@@ -56,7 +57,7 @@ class Design:
             require(False, "ports", f"a multiple of speedup {self.speedup} for gcq, nearest {near}", wrong)
         if self.width is None:
             object.__setattr__(self, "width", int(-(-self.rate // (TARGET * LANES)) * LANES))
-        require(self.width >= 1, "width", "at least 1 bit", self.width)
+        within("width", self.width, 1, unit=" bit")
 
     @property
     def memory(self) -> dict:
@@ -113,12 +114,12 @@ class Design:
 
         Plain queues cannot share blocks: islip must fit one kind of memory whole, block RAM or LUTRAM (§III-2).
         """
-        n = np.asarray(self.ports, float)
+        n, room = np.asarray(self.ports, float), memory_of(device)
         if self.design == "islip":
             blocks = n * n * -(-self.width // 72) * -(-self.depth // 512)
             found = (blocks <= device.facts["bram_blocks"]) | (self.memory_bits <= 1e6 * device.facts["lutram_mb"])
         else:
-            found = np.asarray(self.memory_bits < (1 - MARGIN[self.design]) * memory_of(device))
+            found = np.asarray(self.memory_bits < (1 - MARGIN[self.design]) * room)
         return bool(found) if found.ndim == 0 else found
 
     @property
@@ -135,6 +136,9 @@ class Design:
 def memory_of(device: Part) -> float:
     """Bits of LUTRAM, block RAM and UltraRAM, taking the vendor's Mb as a million bits, as the paper does."""
     facts = device.facts
+    for name in ("lutram_mb", "bram_blocks", "uram_blocks"):
+        if not isinstance(facts.get(name), int | float) or facts[name] < 0:
+            raise BadPart(f"{name} of device {device.name!r} must be a number of at least 0, not {facts.get(name)!r}")
     return 1e6 * (facts["lutram_mb"] + facts["bram_blocks"] * 36 / 1024 + facts["uram_blocks"] * 288 / 1024)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.models import tables
+from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
 from weft.topology.fattree import FatTree, folded_clos
 from weft.units import Gbps, Rate, param, parse_rate
@@ -40,7 +41,8 @@ class Switch:
 
     def __post_init__(self):
         k = np.asarray(self.radix)
-        require(np.all(k >= 8) and np.all(k % 8 == 0), "radix", "a multiple of 8", self.radix)
+        within("radix", k, 8, 100_000)
+        require(np.all(k % 8 == 0), "radix", "a multiple of 8", self.radix)
         require(self.network in NETWORKS, "network", "1, 2 or 3", self.network)
         full = {"pods": k, "uplink_cards": k // 4}
         self._fill(full)
@@ -66,9 +68,8 @@ class Switch:
     @classmethod
     def of_ports(cls, ports: int, **more) -> "Switch":
         """The full tree with exactly `ports` ports, or the sentence that names its neighbours."""
-        k = 8
-        while k**3 // 4 < ports:
-            k += 8
+        within("ports", ports, 2, 10**12)
+        k = radix_for(ports)
         if k**3 // 4 != ports:
             near = f"{k**3 // 4} (k = {k})"
             if k > 8:
@@ -110,6 +111,11 @@ class Switch:
         """Switch chips by tier."""
         return {"edge": 4 * self.line_cards, "aggregation": 2 * self.pods * self.uplink_cards,
                 "core": 8 * self.core_cards}
+
+    @property
+    def midplane(self) -> dict:
+        """Connectors of a pod's midplane, one for each pair of cards across it, and the links through each."""
+        return {"connectors": _whole(np.asarray(self.radix) // 8 * self.uplink_cards), "links": 8}
 
     @property
     def modules(self):
@@ -184,6 +190,16 @@ class Switch:
     def switch_links(self):
         """All links between switches, edge to aggregation included."""
         return 8 * self.line_cards * self.uplink_cards + 4 * self.pods * self.plugs
+
+
+def radix_for(ports: int) -> int:
+    """The least multiple of 8 whose full tree has at least `ports` ports."""
+    k = max(8, 8 * int((4 * max(ports, 1)) ** (1 / 3) // 8))
+    while k > 8 and (k - 8) ** 3 // 4 >= ports:
+        k -= 8
+    while k**3 // 4 < ports:
+        k += 8
+    return k
 
 
 def moved_cables(before: Switch, after: Switch) -> int:

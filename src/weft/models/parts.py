@@ -38,7 +38,7 @@ class Part:
     def __post_init__(self):
         for what, value, unit in (("price", self.price, ""), ("power", self.watts, " W"),
                                   ("space", self.rack_units, " RU")):
-            if value is not None and not np.all(np.asarray(value) >= 0):
+            if value is not None and not np.all((np.asarray(value) >= 0) & np.isfinite(value)):
                 raise BadPart(f"{what} of part {self.name!r} must be at least 0{unit}, not {np.min(value):g}{unit}")
 
 
@@ -113,6 +113,9 @@ class Catalogue:
             page = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise BadPart(f"catalogue {where} must be TOML, not what it holds ({error})") from None
+        for key in ("title", "currency", "source"):
+            if not isinstance(page.get(key, ""), str):
+                raise BadPart(f"{key} of catalogue {where} must be text, not {page[key]!r}")
         currency = page.get("currency", "USD")
         shelf = page.get("parts", {})
         if not isinstance(shelf, dict) or not all(isinstance(entry, dict) for entry in shelf.values()):
@@ -144,6 +147,12 @@ class Catalogue:
             fitted = part.fitted if {"price", "watts"} & known.keys() else old.fitted
             merged[name] = replace(old, **known, fitted=fitted, facts={**old.facts, **part.facts})
         return replace(self, parts=merged, currency=other.currency, title=f"{self.title} with {other.title}")
+
+    def under(self, other: "Catalogue") -> "Catalogue":
+        """This catalogue with `other` on top, where both must count in the same currency."""
+        if other.currency != self.currency:
+            raise BadPart(f"currency of {other.title} must be {self.currency} as in {self.title}, not {other.currency}")
+        return self | other
 
     def change(self, name: str, **values) -> "Catalogue":
         """The same catalogue with other values for one known part, as in `change("SFP+", price=100)`."""
@@ -180,6 +189,9 @@ def _part(name, entry, currency, date, where):
     for key in entry:
         if key not in _FIELDS:
             raise BadPart(f"part {name!r} in {where} must have only {', '.join(_FIELDS)}, not {key!r}")
+    for key, kind, word in (("source", str, "text"), ("fitted", str, "text"), ("facts", dict, "a table")):
+        if not isinstance(entry.get(key, kind()), kind):
+            raise BadPart(f"{key} of part {name!r} in {where} must be {word}, not {entry[key]!r}")
     return Part(
         name=name,
         price=_quantity(entry, "price", {currency: 1}, name, where),

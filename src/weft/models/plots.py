@@ -27,12 +27,19 @@ def draw(what: str, path, **given) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "weft", "axes.spines.top": False, "axes.spines.right": False}):
         figure, axes = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
         _PICTURES[what](axes, **given)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-        pyplot.close(figure)
+        try:
+            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        except OSError as error:
+            raise BadInput(f"plot must go into a file that can be written, not {str(path)!r} "
+                           f"({error.strerror})") from None
+        finally:
+            pyplot.close(figure)
 
 
 def _shoal(axes, nodes=512, ports=64, catalogue=None):
     price = np.linspace(0, 0.6, 121)
+    if shoal.Rack().circuit_price(catalogue=catalogue) is None:
+        raise BadInput("plot must have prices for packet switch, packet NIC and Shoal NIC, not only for some of them")
     for nic in (2, 3):
         rack = shoal.Rack(nodes=nodes, ports=ports, nic=nic)
         line, = axes.plot(100 * price, rack.cost_ratio(price, catalogue), label=f"Shoal NIC at {nic} packet NICs")

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.models import tables
+from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
 from weft.topology.fattree import folded_clos
 from weft.units import Gbps, Rate, Size, Time, ns, param, ps
@@ -36,10 +37,12 @@ class Rack:
     nic: int = param(2, "price of a Shoal NIC in packet NICs, 2 or 3 in the paper")
 
     def __post_init__(self):
+        within("nodes", self.nodes, 2)
+        within("ports", self.ports, 2, 10_000)
         folded_clos(self.nodes, self.ports)
-        require(np.all(np.asarray(self.planes) >= 1), "planes", "at least 1", self.planes)
-        require(np.all(np.asarray(self.cell) >= 1), "cell", "at least 1 byte", self.cell)
-        require(np.all(np.asarray(self.nic) > 0), "nic", "more than 0", self.nic)
+        within("planes", self.planes, 1, 1000)
+        within("cell", self.cell, 1, unit=" B")
+        within("nic", self.nic, 0)
 
     @property
     def link(self) -> int:
@@ -91,18 +94,24 @@ class Rack:
         `circuit_price` is that of a circuit switch in packet switches; None takes the catalogue's own.
         """
         catalogue = self.catalogue(catalogue)
-        if circuit_price is not None:
-            unit = catalogue["packet switch"].price
+        unit = catalogue["packet switch"].price
+        if circuit_price is not None and unit is not None:
             catalogue = catalogue.change("circuit switch", price=circuit_price * unit)
         shoal, packet = catalogue.price(self.parts()), catalogue.price(self.packet_parts())
         return None if shoal is None or packet is None else shoal / packet
 
     def circuit_price(self, saving=0.0, catalogue: Catalogue | None = None):
-        """What a circuit switch may cost, in packet switches, for the network to be cheaper by `saving`."""
+        """What a circuit switch may cost, in packet switches, for the network to be cheaper by `saving`.
+
+        None if a price is missing.
+        """
         catalogue = self.catalogue(catalogue)
         unit = catalogue["packet switch"].price
         rest = catalogue.price(Bill({"Shoal NIC": self.nodes}))
-        return ((1 - saving) * catalogue.price(self.packet_parts()) - rest) / (self.circuit_switches * unit)
+        packet = catalogue.price(self.packet_parts())
+        if rest is None or packet is None:
+            return None
+        return ((1 - saving) * packet - rest) / (self.circuit_switches * unit)
 
     @property
     def buffer_total(self):

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.models import tables
+from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
 from weft.units import Gbps, Rate, Size, Tbps, Time, ns, param, us
 
@@ -18,6 +19,7 @@ GAP = 20  # App. B: preamble, delimiter and inter-frame gap in bytes
 BUS = 256  # §2.3: bytes that a pipeline takes in a clock
 CELL_PAYLOAD = 241.5  # fitted to the 41 % and 18 % of §2.3; the size of a cell's header is not printed
 MOST_TIERS = 8
+MOST_HOSTS = 10**12
 VOQ_BYTES = 32  # App. C: 128K VOQs take about 4 MB
 
 
@@ -25,7 +27,10 @@ VOQ_BYTES = 32  # App. C: 128K VOQs take about 4 MB
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """A fat tree of `tiers` tiers above its edge switches, fully built. Printed symbols are in brackets."""
+    """A fat tree of `tiers` tiers above its edge switches, fully built. Printed symbols are in brackets.
+
+    All but `tiers` may be arrays.
+    """
 
     radix: int = param(256, "switch radix")  # [k]
     uplinks: int = param(40, "number of ToR uplink ports")  # [t]
@@ -34,10 +39,10 @@ class Tree:
     up: int | None = param(None, "uplink ports of a switch below the top; half its ports when not given")  # [u]
 
     def __post_init__(self):
-        for name in ("radix", "uplinks", "bundle", "tiers"):
-            value = np.asarray(getattr(self, name))
-            require(np.all(value >= 1), name, "at least 1", _least(value))
-        require(np.all(np.asarray(self.tiers) <= MOST_TIERS), "tiers", f"at most {MOST_TIERS}", np.max(self.tiers))
+        within("radix", self.radix, 2, 1_000_000)
+        within("uplinks", self.uplinks, 1)
+        within("bundle", self.bundle, 1)
+        within("tiers", self.tiers, 1, MOST_TIERS)
         if self.up is None:
             require(np.all(np.asarray(self.radix) % 2 == 0), "radix", "even", self.radix)
             object.__setattr__(self, "up", self.radix // 2)
@@ -53,12 +58,9 @@ class Tree:
     @property
     def switches(self):
         """Switches above the edge: (2n-1) t k^(n-1) / 2^(n-1) when half of the ports go up."""
-        down, up, n = self.radix - self.up, self.up, np.asarray(self.tiers)
-        total = up ** (n - 1)  # the top tier
-        for tier in range(1, MOST_TIERS):
-            below = self.radix * down ** np.maximum(n - 1 - tier, 0) * up ** (tier - 1)
-            total = total + np.where(tier < n, below, 0)
-        return _whole(self.uplinks * total)
+        down, up, n = self.radix - self.up, self.up, self.tiers
+        below = sum(self.radix * down ** (n - 1 - tier) * up ** (tier - 1) for tier in range(1, n))
+        return self.uplinks * (below + up ** (n - 1))
 
     @property
     def switches_per_tor(self):
@@ -67,11 +69,8 @@ class Tree:
     @property
     def bundles(self):
         """Link bundles of all layers: n t k^n / 2^(n-1) when half of the ports go up."""
-        down, up, n = self.radix - self.up, self.up, np.asarray(self.tiers)
-        total = 0
-        for layer in range(MOST_TIERS):
-            total = total + np.where(layer < n, self.radix * down ** np.maximum(n - 1 - layer, 0) * up**layer, 0)
-        return _whole(self.uplinks * total)
+        down, up, n = self.radix - self.up, self.up, self.tiers
+        return self.uplinks * sum(self.radix * down ** (n - 1 - layer) * up**layer for layer in range(n))
 
     @property
     def links_per_tor(self):
@@ -102,19 +101,22 @@ class Network:
     lane: Rate = param(25 * Gbps, "rate of a lane")
     hosts_per_tor: int = param(40, "hosts to an edge switch")
     host_lanes: int = param(1, "lanes of a host's link")
-    module: int | None = param(None, "lanes carried by one optical module; the bundle when not given")
+    module: int | None = param(None, "lanes carried by one optical module, at most 4; the bundle when not given")
 
     def __post_init__(self):
-        require(np.all(np.asarray(self.hosts) >= 1), "hosts", "at least 1", _least(self.hosts))
+        within("hosts", self.hosts, 1, MOST_HOSTS)
         bundle = np.asarray(self.bundle)
         require(np.all(np.isin(bundle, (1, 2, 4, 8))), "bundle", "1, 2, 4 or 8", self.bundle)
         require(not self.stardust or np.all(bundle == 1), "bundle", "1 in a Stardust fabric", self.bundle)
-        require(self.lanes >= 16 and self.lanes % 16 == 0, "lanes", "a multiple of 16", self.lanes)
+        within("lanes", self.lanes, 16, 1_000_000)
+        require(self.lanes % 16 == 0, "lanes", "a multiple of 16", self.lanes)
+        within("hosts_per_tor", self.hosts_per_tor, 1, 1_000_000)
+        within("host_lanes", self.host_lanes, 1, 1000)
         if self.module is None:
-            object.__setattr__(self, "module", self.bundle)
+            object.__setattr__(self, "module", np.minimum(bundle, 4)[()])  # no larger one is priced
         require(np.all(np.isin(np.asarray(self.module), (1, 2, 4))), "module", "1, 2 or 4 lanes", self.module)
-        over = np.asarray(self.tors) > Tree(radix=self.radix, uplinks=1, tiers=MOST_TIERS).tors
-        require(not np.any(over), "hosts", f"at most what {MOST_TIERS} tiers connect", _least(self.hosts))
+        reach = float(np.min(self.radix)) ** MOST_TIERS / 2 ** (MOST_TIERS - 1)
+        require(np.max(self.tors) <= reach, "hosts", f"at most what {MOST_TIERS} tiers connect", self.hosts)
 
     @property
     def tors(self):
@@ -134,7 +136,7 @@ class Network:
         """Fewest tiers that connect all edge switches."""
         tiers = np.ones(np.broadcast(np.asarray(self.tors), np.asarray(self.radix)).shape, int)
         for n in range(1, MOST_TIERS):
-            reach = np.asarray(self.radix) ** n // 2 ** (n - 1)
+            reach = np.asarray(self.radix, float) ** n / 2 ** (n - 1)
             tiers = np.where(np.asarray(self.tors) > reach, n + 1, tiers)
         return _whole(tiers)
 
@@ -368,7 +370,7 @@ def _fig_2(catalogue):
             rows[f"hosts, bundle {bundle}, {_tiers(tiers)}"] = Tree(radix=256 // bundle, tiers=tiers).hosts() / 1e3
     for hosts in (10_000, 100_000, 1_000_000):
         for bundle in (1, 2, 4, 8):
-            net = Network(hosts=hosts, stardust=False, bundle=bundle, host_lanes=2, lane=50 * Gbps, module=1)
+            net = Network(hosts=hosts, stardust=False, bundle=bundle, host_lanes=2, lane=50 * Gbps)
             rows[f"devices, bundle {bundle}, {hosts:,} hosts"] = net.tors + net.devices
             rows[f"lanes, bundle {bundle}, {hosts:,} hosts"] = net.links * bundle
     return rows
@@ -487,6 +489,3 @@ def _whole(count):
     """A count as an int where it is one number, as an array where it is many."""
     return int(count) if np.ndim(count) == 0 else count
 
-
-def _least(value):
-    return np.asarray(value).min().item()

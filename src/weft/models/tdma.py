@@ -9,12 +9,14 @@ import numpy as np
 
 from weft.errors import require
 from weft.models import tables
+from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
 from weft.units import GB, KB, Gbps, Mbps, Rate, Size, Time, ms, ns, param, s, us
 
 CATALOGUE = "tdma-2012"
 QUANTUM_BITS = 512  # 802.3x: the unit of a pause
 LONGEST_QUANTA = 2**16 - 1
+LONGEST = 10**15  # ps: a slot of a thousand seconds is a slip of the finger
 FRAME = 64  # bytes of a pause frame
 FRAME_GAP = 20  # preamble and inter-frame gap, bytes
 SEGMENT = 9000  # bytes: not printed, fitted to the 8 ms of §6.4
@@ -32,11 +34,13 @@ class Slots:
     frame: Size = param(FRAME, "bytes of a pause frame")
 
     def __post_init__(self):
-        slot, guard = np.asarray(self.slot), np.asarray(self.guard)
-        require(np.all(slot > 0), "slot", "more than 0 ps", slot.min().item())
-        require(np.all(guard >= 0), "guard", "at least 0 ps", guard.min().item())
-        require(not self.inside or np.all(guard < slot), "guard", "shorter than the slot it is inside", self.guard)
-        require(self.link > 0, "link", "more than 0 b/s", self.link)
+        within("slot", self.slot, 1, LONGEST, " ps")
+        within("guard", self.guard, 0, LONGEST, " ps")
+        inside = np.all(np.asarray(self.guard) < self.slot)
+        require(inside or not self.inside, "guard", "shorter than the slot it is inside", self.guard)
+        within("link", self.link, 1, 10**15, " b/s")
+        within("frames", self.frames, 0)
+        within("frame", self.frame, 1, unit=" B")
 
     @property
     def cycle(self) -> int:
@@ -65,7 +69,8 @@ class Slots:
 
     def wait(self, hosts):
         """Longest time from one slot of a pair to its next, when every host faces every other in turn."""
-        return (np.asarray(hosts) - 1) * self.cycle
+        within("hosts", hosts, 2)
+        return (np.asarray(hosts, float) - 1) * self.cycle
 
     def all_to_all(self, hosts=24, size: Size = 10 * GB, pods=1) -> dict:
         """Time for `size` bytes from every host to every other, in ps: on ideal links and in slots (§6.1).
@@ -96,16 +101,19 @@ def slot_within(wait: Time, hosts, guard: Time = 15 * us):
 
 def controller_hosts(nics=8, hosts_per_nic=24):
     """Hosts that one controller reaches when each of its NICs serves one edge switch."""
+    within("nics", nics, 1)
+    within("hosts_per_nic", hosts_per_nic, 1)
     return nics * hosts_per_nic
 
 
 def frames_in(window: Time = 15 * us, link: Rate = 10 * Gbps, frame: Size = FRAME):
     """Pause frames that one NIC can send within `window`: the wire's bound on hosts per NIC."""
-    return np.floor(np.asarray(window) * link / ((frame + FRAME_GAP) * 8 * s))[()]
+    return np.floor(np.asarray(window, float) * link / ((frame + FRAME_GAP) * 8 * s))[()]
 
 
 def parts(hosts, hosts_per_switch=24, nics=8) -> Bill:
     """What TDMA adds to a network of so many hosts: controllers, their NICs, a NIC with fast pause in each host."""
+    controller_hosts(nics, hosts_per_switch)
     switches = -(-np.asarray(hosts) // hosts_per_switch)
     return Bill({"fabric manager": _whole(-(-switches // nics)), "fabric manager NIC": _whole(switches),
                  "host NIC": hosts})
