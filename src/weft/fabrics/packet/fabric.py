@@ -139,6 +139,7 @@ class Packet:
         values = {
             "transport": transport,
             "queue": QUEUES.index(set_.queue),
+            "lazy": set_.queue == "trim" or (set_.queue == "priority" and not set_.share),
             "routing": ROUTINGS.index(set_.routing),
             "reach": reach,
             "anchors": table.table.shape[1],

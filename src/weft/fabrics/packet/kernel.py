@@ -5,7 +5,7 @@ import numpy as np
 from weft.engine import events
 from weft.engine.fingerprint import fold
 from weft.engine.views import kernel
-from weft.fabrics.packet.network import fail, flush, forward, freed, heed, lose, repair
+from weft.fabrics.packet.network import fail, flush, forward, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
     BOUNCED,
@@ -109,6 +109,8 @@ def advance(world, until, budget):
         if p.kind <= LAST_PACKET:
             s.hops += 1
             port = ports(s)[p.port]
+            if s.lazy == 1:
+                settle(s, np.int64(p.port))
             if p.epoch != port.epoch:
                 s.drop_down += 1
                 lose(s, r)

@@ -2,8 +2,10 @@
 
 A drop-tail port needs no event of its own. It is first come, first served, so the moment a packet leaves is known when
 it is accepted: after everything accepted before it. Drop, mark and arrival at the far end are decided there, in one
-event a hop. Ports where a later packet may overtake (trimming, priorities) or be held back (pause) keep two linked
-queues, and a FREE event whenever something waits behind the packet being sent.
+event a hop. Ports where a later packet may overtake (trimming, priorities) keep two linked queues and choose when they
+are free; but nobody can tell before the packet being sent has crossed the link or another one comes, and whoever looks
+first calls `settle`, which makes the choices that were due. Only where somebody else depends on the moment a packet
+leaves (pauses, shared buffers) does a FREE event tell it.
 
 A record such as `port` is a view of its row: assigning to its fields writes there.
 """
@@ -210,8 +212,8 @@ def _unhold(s, r, k):
 
 
 @kernel
-def begin(s, k):
-    """Send the next packet of idle port k, if it has one that may go, and arrange for the one behind it."""
+def begin(s, k, at):
+    """Send the next packet of port k, idle since `at`, if it has one that may go; arrange for the one behind it."""
     port = ports(s)[k]
     low = port.packets > 0 and port.paused == 0
     high = port.packets_high > 0 and (not low or s.prefer == STRICT or port.turn < s.prefer)
@@ -233,14 +235,22 @@ def begin(s, k):
         _unhold(s, r, k)
     else:
         return
-    port.busy = s.now + wire_time(port, p.size)
+    port.busy = at + wire_time(port, p.size)
     port.carried += 1
     port.carried_bytes += p.size
     p.port = k
     p.epoch = port.epoch
     schedule(s, r, port.busy + port.delay)
-    if port.packets_high > 0 or (port.packets > 0 and port.paused == 0):
+    if s.lazy == 0 and (port.packets_high > 0 or (port.packets > 0 and port.paused == 0)):
         _wake_later(s, k)
+
+
+@inlined
+def settle(s, k):
+    """Send the packets of port k whose turn came since somebody last looked."""
+    port = ports(s)[k]
+    while port.busy <= s.now and port.packets + port.packets_high > 0:
+        begin(s, k, port.busy)
 
 
 @inlined
@@ -249,8 +259,8 @@ def wake(s, k):
     port = ports(s)[k]
     if port.timed == 0:
         if port.busy <= s.now:
-            begin(s, k)
-        else:
+            begin(s, k, s.now)
+        elif s.lazy == 0:
             _wake_later(s, k)
 
 
@@ -280,6 +290,8 @@ def accept_queue(s, r, k):
         s.drop_down += 1
         lose(s, r)
         return events.NONE
+    if s.lazy == 1:
+        settle(s, k)
     high = p.kind != DATA or p.flags & (TRIMMED | URGENT) != 0
     if not high and port.host == 0:
         if s.queue == TRIM:
@@ -409,6 +421,8 @@ def flush(s):
 def fail(s, k):
     """Cut port k: what it holds and what is on its wire is lost."""
     port = ports(s)[k]
+    if s.lazy == 1:
+        settle(s, k)
     port.up = 0
     port.epoch += 1
     port.busy = s.now
@@ -444,7 +458,7 @@ def freed(s, k):
     port = ports(s)[k]
     port.timed = 0
     if port.busy <= s.now:
-        begin(s, k)
+        begin(s, k, s.now)
     elif port.packets + port.packets_high > 0:  # it failed and came back meanwhile
         _wake_later(s, k)
 

@@ -171,6 +171,7 @@ class Network:
     def arrive(self, packet, port):
         """A packet has crossed `port`."""
         self.count["hops"] += 1
+        port.settle()
         if packet.crossed_in != port.failures:
             self.lose(packet)
         elif packet.kind in ("pause", "resume"):
@@ -196,6 +197,7 @@ class Port:
         self.rate, self.delay = int(graph.rate[k // 2]), int(graph.delay[k // 2])
         self.host = self.frm < graph.hosts
         self.busy, self.failures, self.up = 0, 0, True
+        self.lazy = set_.queue == "trim" or (set_.queue == "priority" and not set_.share)
         self.data, self.headers = deque(), deque()
         self.paused = self.stopped = self.timed = False
         self.turn = self.draws = self.ingress = 0
@@ -246,6 +248,7 @@ class Port:
 
     def accept_queue(self, packet):
         net, set_ = self.net, self.set
+        self.settle()
         high = packet.kind != "data" or packet.trimmed or packet.urgent
         if not high and not self.host:
             full = self.held(self.data) + packet.size > self.capacity
@@ -332,23 +335,29 @@ class Port:
 
     # sending
 
+    def settle(self):
+        """Send the packets whose turn came since somebody last looked, where nobody else depends on the moment."""
+        while self.lazy and self.busy <= self.net.now and (self.data or self.headers):
+            self.send(self.busy)
+
     def wake_later(self):
-        if not self.timed:
+        if not self.timed and not self.lazy:
             self.timed = True
             self.net.at(max(self.busy, self.net.now), self.freed)
 
     def wake(self):
         if not self.timed:
-            self.send() if self.busy <= self.net.now else self.wake_later()
+            self.send(self.net.now) if self.busy <= self.net.now else self.wake_later()
 
     def freed(self):
         self.timed = False
         if self.busy <= self.net.now:
-            self.send()
+            self.send(self.net.now)
         elif self.data or self.headers:
             self.wake_later()
 
-    def send(self):
+    def send(self, at):
+        """Begin to send, at the moment the port was free, what goes next."""
         net = self.net
         low = bool(self.data) and not self.paused
         if self.headers and (not low or self.set.prefer == 255 or self.turn < self.set.prefer):
@@ -360,7 +369,7 @@ class Port:
             self.unhold(packet)
         else:
             return
-        self.busy = net.now + wire_time(packet.size, self.rate)
+        self.busy = at + wire_time(packet.size, self.rate)
         packet.crossed_in = self.failures
         net.at(self.busy + self.delay, lambda: net.arrive(packet, self))
         if self.headers or (self.data and not self.paused):
@@ -369,6 +378,7 @@ class Port:
             net.nics[self.frm].sent_one()
 
     def fail(self):
+        self.settle()
         self.up, self.failures, self.busy = False, (self.failures + 1) % 256, self.net.now
         while self.headers:
             self.net.lose(self.headers.popleft())

@@ -167,7 +167,7 @@ HOST = np.dtype(
 )
 
 PARAMETERS = (
-    ("transport", "queue", "routing", "subflows", "reach", "anchors", "paths"),
+    ("transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
     ("payload", "overhead", "control", "smallest"),  # bytes: of a full segment, around it, of an ACK, of the least frame
     ("initial_window", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
     ("rto_min", "rto_first", "rto_max", "ack_delay"),

@@ -110,3 +110,19 @@ def _wider(state):
         seq = want + (at - want) % size
         out[h, seq % (2 * size)] = 1
     return np.packbits(out, axis=1, bitorder="little").view(np.uint64).copy()
+
+
+def finish(state: State) -> np.ndarray:
+    """(flows,) int64: slot at whose end each flow was complete, or -1."""
+    return state.flow[:, k.FINISH]
+
+
+def undelivered(plan: Plan, state: State) -> np.ndarray:
+    """(flows,) int64: cells of each flow that have not arrived."""
+    started = int(state.tally[k.STARTED])
+    return np.where(np.arange(len(plan.cells)) < started, state.flow[:, k.DELIVER], plan.cells)
+
+
+def busy_slots(state: State, slot: int) -> np.ndarray:
+    """(n,) int64: slots before `slot` in which each node had unfinished flows coming in."""
+    return state.inflow_slots + np.where(state.inflow > 0, slot - state.inflow_since, 0)

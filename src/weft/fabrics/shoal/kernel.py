@@ -661,3 +661,39 @@ def advance(plan, state, until, budget):
         if tally[VISITS] >= visits or tally[SLOTS] >= slots:
             return SPENT
     return REACHED
+
+
+@kernel
+def inspect(plan, state):
+    """Look through all queues: (cells that share a queue with another of their subflow, cells that do not add up)."""
+    queue, cell, waiting, tally, busy = state.queue, state.cell, state.waiting, state.tally, state.busy
+    n, ready_queues = plan.numbers[N], plan.numbers[READY_QUEUES]
+    twice = lost = queued = 0
+    for p in range(busy.shape[0]):
+        for b in range(busy.shape[1]):
+            todo = busy[p, b]
+            while todo != 0:
+                q = p * n + b * 64 + lowest(todo)
+                todo &= todo - _ONE
+                length = queue[q, 0] & LENGTH
+                queued += length
+                if length < 2:
+                    continue
+                first = number = cell[(queue[q, 1] - 1) & NUMBER, 0]
+                own = 0
+                for k in range(length):
+                    own += 1 if number & OWN else 0
+                    other = cell[number & NUMBER, 0]
+                    for _ in range(k + 1, length):
+                        if cell[other & NUMBER, 2] == cell[number & NUMBER, 2]:
+                            twice += 1
+                        other = cell[other & NUMBER, 0]
+                    number = cell[number & NUMBER, 0]
+                if number != first or (ready_queues and own > 1):
+                    lost += 1
+    total = np.int64(0)
+    for i in range(n):
+        total += waiting[i]
+    in_use = cell.shape[0] - tally[FREE]
+    lost += abs(total - queued) + abs(in_use - queued - tally[FLYING])
+    return twice, lost
