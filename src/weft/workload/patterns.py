@@ -27,11 +27,10 @@ class Permutation:
     pairs: int | None = param(None, "number of flows; all nodes take part unless given")
     duration: Time | None = param(None, "when the run stops; 1 ms for endless flows unless given")
     bytes: Size | None = param(None, "bytes of every flow; endless unless given")
-    closed: bool = param(True, "the receivers are the same nodes as the senders, not a choice of their own")
+    closed: bool = param(True, "the receivers are the same nodes as the senders (if more than one), not a choice of their own")
 
     def __post_init__(self):
-        least = 2 if self.closed else 1
-        require(self.pairs is None or self.pairs >= least, "pairs", f"at least {least}", self.pairs)
+        require(self.pairs is None or self.pairs >= 1, "pairs", "at least 1", self.pairs)
         check_bytes(self.bytes, optional=True)
         require(self.duration is None or 0 < self.duration <= LATEST, "duration", "above 0 ps", self.duration)
 
@@ -47,7 +46,7 @@ class Permutation:
         check_fabric(nodes, link)
         pairs = nodes if self.pairs is None else self.pairs
         require(pairs <= nodes, "pairs", f"at most {nodes}, the number of nodes", pairs)
-        src, dst = pairing(pairs, nodes, self.closed, seed)
+        src, dst = pairing(pairs, nodes, self.closed and pairs > 1, seed)  # one pair cannot be closed
         return Flows.of(nodes=nodes, src=src, dst=dst, size=self.bytes or ENDLESS, start=0)
 
 
