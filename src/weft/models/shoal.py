@@ -274,6 +274,7 @@ def _appendix_b(catalogue):
 
 def _claims(catalogue):
     rack, thrice = Rack(), Rack(nic=3)
+    straw = (catalogue or Catalogue.named(CATALOGUE))["chassis switch"]
     watts = rack.watts(catalogue)
     shifts = aware_shifts(512)
     prototype_slot = 12 * 6400 * ps
@@ -290,6 +291,11 @@ def _claims(catalogue):
         "40 % cheaper, NIC x3": 100 * thrice.circuit_price(0.4, catalogue),
         "40 % cheaper, NIC x2": 100 * rack.circuit_price(0.4, catalogue),
         "circuit switch by package area": 100 * circuit_area(),
+        **{f"package area, {what}": 100 * share for what, share in AREA.items()},
+        "chassis, ports at 10 Gb/s": straw.facts["ports_10g"],
+        "chassis, ports at 100 Gb/s": straw.facts["ports_100g"],
+        "chassis, power": straw.watts / 1e3,
+        "chassis, space": straw.rack_units,
         "chassis, share of rack power": 100 * chassis(192, catalogue=catalogue)["power_share"],
         "chassis, share of rack space": 100 * chassis(192, catalogue=catalogue)["space_share"],
         "buffer per node": rack.buffer_total / 1e6,

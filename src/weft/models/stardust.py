@@ -409,7 +409,6 @@ def _claims(catalogue):
     ten = against(10_240, 2, catalogue)
     bits = lookup_bits(32_000)
     one, two, three = (Tree(tiers=n).links_per_tor for n in (1, 2, 3))
-    small, large = (Tree(radix=256 // b, tiers=2).tors for b in (8, 1))
     costs = np.concatenate([against(np.arange(10_000, 1_000_001, 1000), b, catalogue)["cost"] for b in (2, 4)])
     fails = [str(32 * n + 1) for n in range(2, 47) if needed_clock(32 * n + 1, extra=1) > 200e6]
     share = {65: (150e6 / 4) / packet_rate(65, 40 * Gbps), 97: (150e6 / 5) / packet_rate(97, 40 * Gbps)}
@@ -422,8 +421,8 @@ def _claims(catalogue):
         "parallelism at 64 B": parallelism(64),
         "parallelism at 256 B": parallelism(256),
         "parallelism at 256 B, gap of 8 B": parallelism(256, gap=8),
-        "scale without bundles of 8, 2 tiers": large / small,
-        "scale without bundles of 8, 3 tiers": Tree(radix=256, tiers=3).tors / Tree(radix=32, tiers=3).tors,
+        **{f"scale without bundles of 8, {_tiers(n)}": Tree(radix=256, tiers=n).tors / Tree(radix=32, tiers=n).tors
+           for n in (1, 2, 3)},
         "devices for 10,000 hosts, bundle 1 against 4": _fewer(10_000, 1, 4, "devices"),
         "lanes for 10,000 hosts, bundle 1 against 4": _fewer(10_000, 1, 4, "links"),
         "devices for 20,000 hosts, bundle 1 against 4": _fewer(20_000, 1, 4, "devices"),
@@ -454,6 +453,7 @@ def _claims(catalogue):
         "cheapest at every size, cheapest modules": _cheapest((1, 2, 4), catalogue),
         "links, 2 tiers over 1": two / one,
         "links, 3 tiers over 2": three / two,
+        "transceivers, 2 tiers over 1": 2 * two / (2 * one),
         "resilience to a link failure": 400 / 50,
         "flows of the 2-tier simulation": 2 * 256 * 255 / 1024,
         "hosts of the 2-tier simulation, least": 256 * 32 / 1024,
