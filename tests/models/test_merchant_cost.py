@@ -116,6 +116,12 @@ def test_fewer_cards_oversubscribe_in_proportion():
     assert Switch(pods=1, uplink_cards=2).oversubscription == 3
 
 
+def test_the_fullest_pod_decides_how_much_is_oversubscribed():
+    assert Switch(pods=2, line_cards=4, core_cards=1).oversubscription == Switch(pods=2, core_cards=1).oversubscription
+    assert Switch(pods=2, line_cards=4, core_cards=1).plugs == 24
+    assert Switch(pods=2, line_cards=4, core_cards=1).oversubscription == 144 / (4 * 24)
+
+
 def test_a_single_pod_needs_no_core_and_no_qsfp():
     pod = Switch(pods=1)
     assert (pod.core_cards, pod.plugs, pod.parts()["QSFP"], pod.long_cables) == (0, 0, 0, 0)

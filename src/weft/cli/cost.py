@@ -3,7 +3,7 @@
 import json
 import sys
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -206,7 +206,7 @@ def merchant(*, ports: int | None = None, radix: int | None = None, pods: int | 
             raise BadInput(f"ports must be given without radix, not with radix {radix}")
         radix = model.Switch.of_ports(ports).radix
     radix = 24 if radix is None else radix
-    cards = {"pods": pods, "line_cards": line_cards, "uplink_cards": uplink_cards, "core_cards": core_cards}
+    cards: dict[str, Any] = {"pods": pods, "line_cards": line_cards, "uplink_cards": uplink_cards, "core_cards": core_cards}
     nets = {n: model.Switch(radix=radix, network=n, **cards) for n in model.NETWORKS}
     if write_wiring is not None:
         Wiring.right(radix, nets[3].pods, core_cards).save(write_wiring)
@@ -324,10 +324,12 @@ def stardust(*, hosts: int = 10_240, bundle: int = 4, hosts_per_tor: int = 40, l
     if _tables(common, model, "stardust", catalogue):
         return
     if tiers is not None:
-        _elements(common, model.Tree(radix=radix, uplinks=uplinks, bundle=bundle, tiers=tiers, up=up), hosts_per_tor)
+        half: dict[str, Any] = {} if up is None else {"up": up}
+        _elements(common, model.Tree(radix=radix, uplinks=uplinks, bundle=bundle, tiers=tiers, **half), hosts_per_tor)
         return
-    shape = {"hosts": hosts, "hosts_per_tor": hosts_per_tor, "lanes": lanes, "host_lanes": host_lanes}
-    nets = {"Stardust": model.Network(module=module, **shape),
+    shape: dict[str, Any] = {"hosts": hosts, "hosts_per_tor": hosts_per_tor, "lanes": lanes, "host_lanes": host_lanes}
+    optics: dict[str, Any] = {} if module is None else {"module": module}
+    nets = {"Stardust": model.Network(**optics, **shape),
             f"fat tree, bundle {bundle}": model.Network(stardust=False, bundle=bundle, **shape)}
     found = {}
     for name, net in nets.items():
@@ -412,9 +414,10 @@ def fpga(*, design: str = "smislip", ports: int = 64, rate: str = "50Gbps", widt
     catalogue = common.shelf(model.CATALOGUE)
     if _tables(common, model, "fpga", catalogue):
         return
-    factor = {} if fifo_factor is None else {"fifo_factor": fifo_factor}
-    built = model.Design(design=design, ports=ports, rate=parse_rate(rate), width=width, depth=depth,
-                         voq_depth=voq_depth, speedup=speedup, **factor)
+    given: dict[str, Any] = {"fifo_factor": fifo_factor, "width": width}
+    given = {name: value for name, value in given.items() if value is not None}
+    built = model.Design(design=design, ports=ports, rate=parse_rate(rate), depth=depth,
+                         voq_depth=voq_depth, speedup=speedup, **given)
     if clock is not None:
         within("clock", clock, 0.001, 1_000_000, " MHz")
     hertz, origin = (clock * 1e6, "given") if clock else (built.measured_clock, "highest of Table V")

@@ -47,12 +47,8 @@ def compare(hosts: int, extra: Catalogue | None = None) -> tuple[list[Entry], di
     `extra` goes on top of each paper's own catalogue; only prices in USD are summed.
     """
     within("hosts", hosts, 2)
-    shelves = {part for name in NAMES for part in Catalogue.named(name).parts}
-    if extra and extra.currency != "USD":
-        raise BadPart(f"currency of {extra.title} must be USD in a comparison, not {extra.currency}")
-    for part in extra.parts if extra else ():
-        if part not in shelves:
-            raise BadPart(f"part {part!r} of {extra.title} must be in some paper's catalogue, not in none")
+    if extra is not None:
+        _check(extra)
     entries, cannot = [], {}
     for build in (_shoal, _packet, _merchant, _stardust, _fat_tree, _fpga, _tdma):
         try:
@@ -60,6 +56,15 @@ def compare(hosts: int, extra: Catalogue | None = None) -> tuple[list[Entry], di
         except _TooMany as reason:
             cannot[reason.name] = str(reason)
     return entries, cannot
+
+
+def _check(extra):
+    if extra.currency != "USD":
+        raise BadPart(f"currency of {extra.title} must be USD in a comparison, not {extra.currency}")
+    shelves = {part for name in NAMES for part in Catalogue.named(name).parts}
+    for part in extra.parts:
+        if part not in shelves:
+            raise BadPart(f"part {part!r} of {extra.title} must be in some paper's catalogue, not in none")
 
 
 class _TooMany(Exception):

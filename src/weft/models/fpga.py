@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +33,10 @@ MARGIN = {"islip": 0.0, "smislip": 0.067, "gcq": 0.035}
 class Design:
     """A crossbar switch of one of the paper's three designs, on a data path of one cell a clock."""
 
-    design: Literal["islip", "smislip", "gcq"] = param("smislip", "which of the three designs")
+    design: str = param("smislip", "islip, smislip or gcq")
     ports: int = param(64, "ports of the switch")
     rate: Rate = param(50 * Gbps, "line rate of a port")
-    width: int | None = param(None, "bits of the data path; what carries the rate at 40 MHz when not given")
+    width: int = param(None, "bits of the data path; what carries the rate at 40 MHz when not given")
     depth: int = param(64, "cells to a queue, or to each queue's share of a shared memory")
     voq_depth: int = param(16, "cells to an input queue of gcq")
     speedup: int = param(4, "ports of a memory-based switch of gcq, and its clock over theirs")
@@ -149,9 +149,9 @@ def naive_ports(device: Part, width: int = 256, depth: int = 64) -> dict:
             "lutram": int(np.sqrt(1e6 * device.facts["lutram_mb"] / (width * depth)))}
 
 
-def most_ports(design: str, rate: Rate, device: Part, most: int = 1024) -> int:
+def most_ports(design: str, rate: Rate, device: Part, most=1024) -> int:
     """Most ports, in steps of four, that the memory model expects to fit `device` at `rate`; 0 for none."""
-    ports = np.arange(4, most + 1, 4)
+    ports: Any = np.arange(4, most + 1, 4)
     fits = Design(design=design, ports=ports, rate=rate).fits(device)
     return int(ports[fits].max(initial=0))
 

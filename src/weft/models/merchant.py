@@ -34,18 +34,17 @@ class Switch:
     radix: int = param(24, "ports of a switch chip, a multiple of 8")
     network: int = param(3, "1 discrete switches, 2 boards with SFP+, 3 boards with EEP and QSFP")
     link: Rate = param(10 * Gbps, "rate of a port")
-    pods: int | None = param(None, "pods installed; all when not given")
-    line_cards: int | None = param(None, "line cards installed in all pods together")
-    uplink_cards: int | None = param(None, "uplink cards in each pod")
-    core_cards: int | None = param(None, "core cards installed; none for a single pod")
+    pods: int = param(None, "pods installed; all when not given")
+    line_cards: int = param(None, "line cards installed in all pods together; all when not given")
+    uplink_cards: int = param(None, "uplink cards in each pod; all when not given")
+    core_cards: int = param(None, "core cards installed; all when not given, none for a single pod")
 
     def __post_init__(self):
         k = np.asarray(self.radix)
         within("radix", k, 8, 100_000)
         require(np.all(k % 8 == 0), "radix", "a multiple of 8", self.radix)
         require(self.network in NETWORKS, "network", "1, 2 or 3", self.network)
-        full = {"pods": k, "uplink_cards": k // 4}
-        self._fill(full)
+        self._fill({"pods": k, "uplink_cards": k // 4})
         self._fill({"line_cards": np.asarray(self.pods) * (k // 8)})
         self._fill({"core_cards": np.where(np.asarray(self.pods) > 1, k * k // 32, 0)})
         self._within("pods", 1, k)
@@ -166,8 +165,11 @@ class Switch:
 
     @property
     def oversubscription(self):
-        """Host bandwidth of a pod over what it can send beyond its edge switches, 1 when there is room for all."""
-        hosts = np.asarray(self.ports) / self.pods
+        """Host bandwidth of the fullest pod over what it can send beyond its edge switches, 1 when it can send all.
+
+        Pods are filled one after the other, each with one line card at least.
+        """
+        hosts = 2 * self.radix * np.minimum(np.asarray(self.line_cards) - self.pods + 1, np.asarray(self.radix) // 8)
         inside = hosts * self.uplink_cards / (np.asarray(self.radix) / 4)
         beyond = np.where(np.asarray(self.pods) > 1, 4 * np.asarray(self.plugs), inside)
         return _whole(np.maximum(1.0, hosts / np.minimum(inside, beyond)))

@@ -75,7 +75,7 @@ class Bill(Mapping):
         return isinstance(other, Bill) and self._counts.keys() == other._counts.keys() and all(
             np.array_equal(n, other[part]) for part, n in self._counts.items())
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # counts may be arrays
 
     def __repr__(self):
         return f"Bill({self._counts!r})"

@@ -1,6 +1,7 @@
 """One picture per cost model, drawn from the same functions as its tables."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -113,5 +114,5 @@ def _compare(axes, entries=()):
     axes.legend(frameon=False, fontsize=8)
 
 
-_PICTURES = {"shoal": _shoal, "merchant": _merchant, "stardust": _stardust, "fpga": _fpga, "tdma": _tdma,
+_PICTURES: dict[str, Any] = {"shoal": _shoal, "merchant": _merchant, "stardust": _stardust, "fpga": _fpga, "tdma": _tdma,
              "compare": _compare}

@@ -34,7 +34,7 @@ class Rack:
     port: Rate = param(50 * Gbps, "rate of a switch port")
     planes: int = param(2, "parallel fabrics; Shoal has twice the bandwidth of the packet network")
     cell: Size = param(64, "bytes of a cell, header included")
-    nic: int = param(2, "price of a Shoal NIC in packet NICs, 2 or 3 in the paper")
+    nic: float = param(2, "price of a Shoal NIC in packet NICs, 2 or 3 in the paper")
 
     def __post_init__(self):
         within("nodes", self.nodes, 2)

@@ -36,7 +36,7 @@ class Tree:
     uplinks: int = param(40, "number of ToR uplink ports")  # [t]
     bundle: int = param(1, "number of links in a link-bundle")  # [l]
     tiers: int = param(1, "tiers of the fabric above the edge")  # [n]
-    up: int | None = param(None, "uplink ports of a switch below the top; half its ports when not given")  # [u]
+    up: int = param(None, "uplink ports of a switch below the top; half its ports when not given")  # [u]
 
     def __post_init__(self):
         within("radix", self.radix, 2, 1_000_000)
@@ -101,7 +101,7 @@ class Network:
     lane: Rate = param(25 * Gbps, "rate of a lane")
     hosts_per_tor: int = param(40, "hosts to an edge switch")
     host_lanes: int = param(1, "lanes of a host's link")
-    module: int | None = param(None, "lanes carried by one optical module, at most 4; the bundle when not given")
+    module: int = param(None, "lanes carried by one optical module, at most 4; the bundle when not given")
 
     def __post_init__(self):
         within("hosts", self.hosts, 1, MOST_HOSTS)

@@ -45,7 +45,7 @@ class Row:
     @property
     def difference(self) -> float | None:
         """Computed minus printed, or None where either is not a number."""
-        if isinstance(self.printed, str) or isinstance(self.computed, str) or None in (self.printed, self.computed):
+        if isinstance(self.printed, str | None) or isinstance(self.computed, str | None):
             return None
         gap = float(self.computed) - float(self.printed)
         return 0.0 if abs(gap) <= 1e-12 * max(1.0, abs(float(self.printed))) else gap
@@ -100,7 +100,7 @@ def agrees(printed, computed) -> bool:
     exact = Decimal(repr(float(computed))) if not isinstance(computed, int) else Decimal(computed)
     printed = Decimal(printed)
     quantum = Decimal(1).scaleb(min(printed.as_tuple().exponent, 0))
-    dust = Decimal("1e-12") * max(1, abs(exact))  # a float's own dust must not decide
+    dust = Decimal("1e-12") * max(Decimal(1), abs(exact))  # a float's own dust must not decide
     rounded = {value.quantize(quantum, ROUND_HALF_UP) for value in (exact - dust, exact + dust)}
     truncated = (exact + dust.copy_sign(exact)).quantize(quantum, ROUND_DOWN)
     return printed in rounded or printed == truncated

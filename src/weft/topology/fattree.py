@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.errors import BadInput, require
+from weft.units import param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,7 @@ class FatTree:
     tiers: int = 2
     uplinks: int = 1
     hosts_per_edge: int = 1
-    up: int | None = None
+    up: int = param(None, "ports up of a switch below the top; half when not given")
 
     def __post_init__(self):
         require(self.radix >= 2, "radix", "at least 2", self.radix)
