@@ -1,3 +1,4 @@
+from decimal import Decimal
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ from weft.errors import BadInput
 from weft.models.cabling import FIELDS, Floor, Wiring, copper_between_pods, fibre
 from weft.models.merchant import NETWORKS, Switch, eep_overhead, growth, moved_cables
 from weft.models.parts import Catalogue
+from weft.models.tables import agrees
 from weft.topology.fattree import FatTree, max_flow
 
 RADICES = st.integers(1, 16).map(lambda n: 8 * n)
@@ -86,6 +88,36 @@ def test_a_switch_that_cannot_be_built_gets_a_sentence(given_, message):
 def test_eep_costs_nothing_more_for_a_frame_that_fills_its_segments():
     assert eep_overhead(payload=64 * 3 - 18)["header_bytes"] == 3
     assert eep_overhead(payload=64 * 3 - 17)["header_bytes"] == 5
+
+
+def pairs_that_fit(field, cpu, phy, scale, printed, cpus):
+    """Pairs of a value for CPU and one for PHY with which all three networks have the printed sum."""
+    catalogue = Catalogue.named("merchant-2009").change("CPU", **{field: 0}).change("PHY", **{field: 0})
+    total = {"price": catalogue.price, "watts": catalogue.watts}[field]
+    found = []
+    for a in cpu:
+        for b in phy:
+            for network, value in printed.items():
+                bill = Switch(network=network).chips_and_optics()
+                count = cpus if network > 1 else bill["CPU"]
+                if not agrees(Decimal(value), (total(bill) + count * a + bill["PHY"] * b) / scale):
+                    break
+            else:
+                found.append((a, b))
+    return found
+
+
+def test_the_fitted_watts_are_the_only_ones_on_the_grid_and_need_132_cpus():
+    cpu, phy = [n / 2 for n in range(8, 25)], [n / 20 for n in range(1, 41)]
+    printed = {1: "52.7", 2: "41.0", 3: "36.4"}
+    assert pairs_that_fit("watts", cpu, phy, 1e3, printed, cpus=132) == [(8, 0.8)]
+    assert pairs_that_fit("watts", cpu, phy, 1e3, printed, cpus=114) == []
+
+
+def test_the_fitted_prices_are_some_of_four_on_the_grid():
+    cpu, phy = range(50, 250, 10), [n / 2 for n in range(10, 31)]
+    found = pairs_that_fit("price", cpu, phy, 1e6, {1: "4.88", 2: "3.07", 3: "2.33"}, cpus=132)
+    assert found == [(130, 10), (140, 9.5), (140, 10), (150, 9.5)]
 
 
 # ---------------------------------------------------------------- deployment

@@ -206,7 +206,8 @@ def merchant(*, ports: int | None = None, radix: int | None = None, pods: int | 
             raise BadInput(f"ports must be given without radix, not with radix {radix}")
         radix = model.Switch.of_ports(ports).radix
     radix = 24 if radix is None else radix
-    cards: dict[str, Any] = {"pods": pods, "line_cards": line_cards, "uplink_cards": uplink_cards, "core_cards": core_cards}
+    cards: dict[str, Any] = {"pods": pods, "line_cards": line_cards, "uplink_cards": uplink_cards,
+                             "core_cards": core_cards}
     nets = {n: model.Switch(radix=radix, network=n, **cards) for n in model.NETWORKS}
     if write_wiring is not None:
         Wiring.right(radix, nets[3].pods, core_cards).save(write_wiring)

@@ -114,5 +114,5 @@ def _compare(axes, entries=()):
     axes.legend(frameon=False, fontsize=8)
 
 
-_PICTURES: dict[str, Any] = {"shoal": _shoal, "merchant": _merchant, "stardust": _stardust, "fpga": _fpga, "tdma": _tdma,
-             "compare": _compare}
+_PICTURES: dict[str, Any] = {"shoal": _shoal, "merchant": _merchant, "stardust": _stardust, "fpga": _fpga,
+                             "tdma": _tdma, "compare": _compare}
