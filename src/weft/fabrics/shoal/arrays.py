@@ -7,7 +7,7 @@ from weft.fabrics.shoal import kernel as k
 from weft.fabrics.shoal.kernel import Plan, State
 from weft.schedule.rotation import Rounds
 
-RULES = {"paper": k.PAPER, "literal": k.LITERAL}
+RULES = {"paper": k.PAPER, "literal": k.LITERAL, "released": 2}  # the last has a kernel of its own
 WINDOW = 1024  # cells per pair that may be out of order at first; doubled when a run needs more
 
 

@@ -39,7 +39,9 @@ class Shoal:
         "paper", "the paper made sound, the authors' simulator, or the paper's equations at their word"
     )
     ready_queues: bool = param(True, "at most one local cell in a queue (§3.3.3)")
-    age_interval: int | None = param(None, "slots by which a flow grows a year older in 2^age; an epoch by default, 0 is off")
+    age_interval: int | None = param(
+        None, "slots after which a flow is one older in 2^age; an epoch unless given (0 under the released rules), 0 is off"
+    )
     sharing: Literal["round-robin", "shortest"] = param("round-robin", "which flow of a node pair sends next")
 
     def __post_init__(self):
@@ -166,7 +168,9 @@ class Rack(Run):
 
             self.kernel = self.layout = released
         schedule = fabric.rounds
-        interval = schedule.slots if fabric.age_interval is None else fabric.age_interval
+        interval = fabric.age_interval
+        if interval is None:
+            interval = 0 if fabric.rules == "released" else schedule.slots  # it is off in the authors' simulator
         self.plan = self.layout.make_plan(
             schedule, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot),
             delay=fabric.delay, rules=fabric.rules, ready_queues=fabric.ready_queues, age_interval=interval,

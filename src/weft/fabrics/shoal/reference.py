@@ -302,3 +302,123 @@ class Rack:
                 own = sum(cell.src == i for cell in queue)
                 limit = incast[j] + (1 if self.ready_queues else outcast[i])
                 self.broken["bound"] += len(queue) > limit or (self.ready_queues and own > 1)
+
+
+class Port:
+    """What a node of the released simulator keeps for one neighbour."""
+
+    def __init__(self):
+        self.queue = deque()  # cells whose next hop it is
+        self.ready = 0
+        self.turn = 0
+        self.received = [None, None]  # queues into which its last two cells went, older first
+        self.sent = [None, None]  # destinations of our own last two cells to it, older first; None if empty or not ours
+        self.soon = [None, None]  # what `sent` becomes in the next slot
+
+
+class Released:
+    """The authors' simulator: one channel, no delay. A throttle is counted down once an epoch, as there."""
+
+    def __init__(self, nodes, flows, *, age_interval=0, sharing="round-robin"):
+        n = nodes
+        self.n, self.age_interval, self.sharing = n, age_interval, sharing
+        self.port = [[Port() for _ in range(n)] for _ in range(n)]
+        self.throttle = {}  # (i, k, j) -> whole number or infinity: of pair (i, k) on i's link to j; absent is 0
+        self.active = [[] for _ in range(n)]  # [i]: pairs with cells left to release, in order of activation
+        self.pair = {}
+        self.flows, self.arrived, self.slot = [list(f) for f in flows], 0, 0
+        self.undelivered = [f[2] for f in flows]
+        self.finish = [-1] * len(flows)
+        self.fingerprint = Fingerprint()
+
+    def run(self):
+        while min(self.finish, default=0) < 0:
+            self.step()
+        return self
+
+    def step(self):
+        self.start_flows()
+        sent = [self.send(i) for i in range(self.n)]
+        for i, (j, cell, lengths) in enumerate(sent):
+            own_cell_to_i = sent[j][1] if sent[j][0] == i and sent[j][1] and sent[j][1].src == j else None
+            self.receive(i, j, cell, lengths, same_slot=sent[j][0] == i, just=own_cell_to_i)
+        self.slot += 1
+
+    def start_flows(self):
+        while self.arrived < len(self.flows) and self.flows[self.arrived][3] <= self.slot:
+            src, dst, cells, _ = self.flows[self.arrived]
+            pair = self.pair.setdefault((src, dst), Pair(src, dst, 0))
+            if not pair.flows:
+                self.active[src].append(pair)
+                pair.since = self.slot
+            pair.flows.append([self.arrived, cells, cells])
+            self.arrived += 1
+
+    def send(self, i):
+        x = self.slot % (self.n - 1)
+        j = (i + x + 1) % self.n
+        port = self.port[i][j]
+        length = len(port.queue)
+        waiting = any(cell.src == i for cell in port.queue)
+        pairs = list(self.active[i])
+        start = port.turn if port.turn < len(pairs) else 0
+        port.ready = 0
+        for k in range(len(pairs)):
+            at = (start + k) % len(pairs)
+            pair = pairs[at]
+            if length < self.throttle.get((i, pair.dst, j), 0):
+                continue
+            age = (self.slot - pair.since) // self.age_interval if self.age_interval else self.n
+            if not waiting and (age >= log2(self.n) or length <= 2**age):
+                port.queue.append(pair.next_cell(self.sharing))
+                self.throttle[i, pair.dst, j] = float("inf")
+                waiting = True
+                port.turn = (at + 1) % len(pairs)
+                if not pair.flows:
+                    self.active[i].remove(pair)
+            else:
+                port.ready += 1
+        for k in range(self.n):  # idle pairs too: a pair that comes back starts from what is left
+            if self.throttle.get((i, k, j), 0) > 0:
+                self.throttle[i, k, j] -= 1  # infinity stays
+        past = self.port[i][(i + (self.slot - 1) % (self.n - 1) + 1) % self.n] if self.slot else port
+        past.sent = list(past.soon)
+
+        lengths = [self.backlog(i, k) for k in port.received]
+        cell = port.queue.popleft() if port.queue else None
+        port.soon = [port.sent[1], cell.dst if cell and cell.src == i else None]
+        return j, cell, lengths
+
+    def backlog(self, i, k):
+        return 0 if k is None or k == i else len(self.port[i][k].queue) + self.port[i][k].ready
+
+    def receive(self, i, j, cell, lengths, same_slot, just):
+        """j takes in what i sent: the two lengths, then the cell."""
+        port = self.port[j][i]
+        newest = (just.dst if just else None) if same_slot else port.sent[1]
+        for k, value in zip(port.sent, lengths, strict=True):  # older first, so that the newer wins
+            if k is None or any(c.src == j and c.dst == k for c in port.queue):
+                continue
+            if k != i and value > 0 and self.served_before(j, i, k, k == newest):
+                value -= 1
+            self.throttle[j, k, i] = value
+
+        port.received = [port.received[1], None if cell is None else cell.dst]
+        if cell is None:
+            return
+        hop = 0 if cell.dst != j else 1 if cell.src == i else 2
+        self.fingerprint.fold(self.slot, cell.flow << 20 | j << 2 | hop)
+        if cell.dst != j:
+            self.port[j][cell.dst].queue.append(cell)
+            return
+        self.undelivered[cell.flow] -= 1
+        if self.undelivered[cell.flow] == 0:
+            self.finish[cell.flow] = self.slot
+
+    def served_before(self, source, middle, dst, just_sent):
+        """Whether the middle node serves its queue for dst before the source's next turn."""
+        e = self.n - 1
+        now, turn, service = self.slot % e, (middle - source - 1) % self.n, (dst - middle - 1) % self.n
+        if turn == now:
+            return service != turn and not just_sent
+        return now < service <= turn or service < turn < now or turn < now < service

@@ -1,0 +1,369 @@
+"""The authors' released simulator, rule by rule: the bridge from our numbers to theirs.
+
+One channel, no propagation delay. It differs from the paper, and from `kernel.py`, in what a cell's header carries
+(two queue lengths, for the last two cells received), in the sender's correction of them, which knows the schedule, in
+throttles that outlive a pair's busy period, and in little else; `notes.md` lists it. Written from a description of
+that simulator's behaviour, not from its code. Speed matters less here than sameness, so there are no cache tricks.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.engine import fingerprint
+from weft.engine.fingerprint import fold
+from weft.engine.jit import kernel
+from weft.fabrics.shoal import arrays
+from weft.fabrics.shoal.kernel import (
+    ACTIVE, AGE_INTERVAL, AGED, CHANNELS, DELIVER, DELIVERED, DONE, EPOCH, FINISH, FINISHED, FLYING, FORWARDED, FREE,
+    LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NUMBER, OUT, OVER_BOUND,
+    OVER_SUBFLOW, OWN, PAIRS_USED, REACHED, SENT, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED,
+    TALLY, UNDELIVERED, VISITS, WANT, AFTER, RELEASE, Plan, next_flow, reorder,
+)  # fmt: skip
+
+__all__ = ["DELIVERED", "FORWARDED", "LOCAL", "MAX_HELD", "MAX_NODE", "MAX_QUEUE", "OVER_BOUND", "OVER_SUBFLOW", "SPENT"]
+
+make_plan = arrays.make_plan
+finish, undelivered, busy_slots = arrays.finish, arrays.undelivered, arrays.busy_slots
+
+
+class State(NamedTuple):
+    """What a slot may change. n nodes, m pairs, r cells; a link is [i, j], i's towards j."""
+
+    length: np.ndarray  # (n, n) int32   cells in the queue
+    last: np.ndarray  # (n, n) int32     its last cell, whose `next` is its first
+    local: np.ndarray  # (n, n) int8     1 if one of them is i's own
+    ready: np.ndarray  # (n, n) int32    pairs that could have released a cell at the last visit and did not
+    turn: np.ndarray  # (n, n) int32     where in i's list the round robin goes on
+    got1: np.ndarray  # (n, n) int32     1 + queue into which the last cell from j went, 0 for an empty cell
+    got2: np.ndarray  # (n, n) int32     the same of the one before
+    sent1: np.ndarray  # (n, n) int32    1 + pair of the last cell to j if it was i's own, else 0
+    sent2: np.ndarray  # (n, n) int32    the same of the one before
+    next1: np.ndarray  # (n, n) int32    what sent1 and sent2 become in the next slot
+    next2: np.ndarray  # (n, n) int32
+    now: np.ndarray  # (n,) int32        1 + pair of the own cell sent in this slot, else 0
+    row: np.ndarray  # (n, n) int32      1 + number of the pair (i, d), 0 until it is first used
+    pairs: np.ndarray  # (n, n) int32    [i, k]  i's pairs with cells left to release, oldest first
+    count: np.ndarray  # (n,) int32      how many those are
+    leave: np.ndarray  # (m, n) int32    [h, j]  throttle: eligible when epoch + length reaches it
+    pair: np.ndarray  # (m, 8) int64     as in `kernel.py`
+    target: np.ndarray  # (m,) int32
+    early: np.ndarray  # (m, x) uint64
+    cell: np.ndarray  # (r, 4) int32     next in queue, flow, pair, seq
+    free: np.ndarray  # (r,) int32
+    air: np.ndarray  # (n, 3) int64      1 + cell sent, and the two queue lengths in its header
+    flow: np.ndarray  # (flows, 4) int64 as in `kernel.py`
+    incast: np.ndarray  # (n,) int32
+    waiting: np.ndarray  # (n,) int64
+    inflow: np.ndarray  # (n,) int32
+    inflow_since: np.ndarray  # (n,) int64
+    inflow_slots: np.ndarray  # (n,) int64
+    received: np.ndarray  # (n,) int64
+    lengths: np.ndarray  # (256,) int64
+    quiet: np.ndarray  # (1,) int64      slots for which no cell has moved
+    tally: np.ndarray  # (TALLY,) int64
+    print: np.ndarray  # (2,) uint64
+
+
+def make_state(plan: Plan) -> State:
+    """A rack in which nothing has happened."""
+    n, flows = int(plan.numbers[N]), len(plan.src)
+    pairs, cells, words = min(flows, 4 * n) + 16, max(64, 4 * n), arrays.WINDOW // 64
+    square = {name: np.zeros((n, n), np.int32) for name in (
+        "length", "last", "ready", "turn", "got1", "got2", "sent1", "sent2", "next1", "next2", "row", "pairs")}  # fmt: skip
+    per_node = {name: np.zeros(n, np.int64) for name in ("waiting", "inflow_since", "inflow_slots", "received")}
+    small = {name: np.zeros(n, np.int32) for name in ("now", "count", "incast", "inflow")}
+    state = State(
+        **square, **per_node, **small, local=np.zeros((n, n), np.int8),
+        leave=np.zeros((pairs, n), np.int32), pair=np.zeros((pairs, 8), np.int64), target=np.zeros(pairs, np.int32),
+        early=np.zeros((pairs, words), np.uint64), cell=np.zeros((cells, 4), np.int32),
+        free=np.arange(cells, dtype=np.int32)[::-1].copy(), air=np.zeros((n, 3), np.int64),
+        flow=np.zeros((flows, 4), np.int64), lengths=np.zeros(256, np.int64), quiet=np.zeros(1, np.int64),
+        tally=np.zeros(TALLY, np.int64), print=fingerprint.start(),
+    )  # fmt: skip
+    state.flow[:, FINISH] = -1
+    state.tally[FREE] = cells
+    return state
+
+
+def grow(state: State, why: int) -> State:
+    """The same state with twice the room for what ran out."""
+    if why == MORE_PAIRS:
+        rows = ("leave", "pair", "target", "early")
+        return state._replace(**{name: arrays._longer(getattr(state, name)) for name in rows})
+    return arrays.grow(state, why)
+
+
+@kernel
+def start_flows(plan, state):
+    """Start every flow whose slot has come. False if there is no room for another pair."""
+    src, dst, cells, start = plan.src, plan.dst, plan.cells, plan.start
+    tally, pair, flow, count = state.tally, state.pair, state.flow, state.count
+    slot = tally[SLOT]
+    while tally[STARTED] < start.size and start[tally[STARTED]] <= slot:
+        f = tally[STARTED]
+        i, d = src[f], dst[f]
+        h = state.row[i, d] - 1
+        if h < 0:
+            if tally[PAIRS_USED] == state.target.size:
+                return False
+            h = tally[PAIRS_USED]
+            tally[PAIRS_USED] += 1
+            state.row[i, d] = h + 1
+            pair[h, SOURCE], state.target[h] = i, d
+        if pair[h, UNDELIVERED] == 0:
+            state.incast[d] += 1
+            tally[LIVE] += 1
+        g = pair[h, SERVED] - 1
+        if g < 0:
+            state.pairs[i, count[i]] = h
+            count[i] += 1
+            pair[h, SINCE], pair[h, SERVED] = slot, f + 1
+            tally[ACTIVE] += 1
+            flow[f, AFTER] = f
+        elif plan.numbers[SHORTEST]:
+            k = g
+            while flow[k, AFTER] != g and cells[flow[k, AFTER]] <= cells[f]:
+                k = flow[k, AFTER]
+            if cells[flow[k, AFTER]] <= cells[f]:
+                k = g
+                pair[h, SERVED] = f + 1
+            flow[f, AFTER] = flow[k, AFTER]
+            flow[k, AFTER] = f
+        else:
+            flow[f, AFTER] = flow[g, AFTER]
+            flow[g, AFTER] = f
+            pair[h, SERVED] = f + 1
+        flow[f, RELEASE] = flow[f, DELIVER] = cells[f]
+        pair[h, UNDELIVERED] += cells[f]
+        if state.inflow[d] == 0:
+            state.inflow_since[d] = slot
+        state.inflow[d] += 1
+        tally[STARTED] += 1
+    return True
+
+
+@kernel
+def send(plan, state, slot):
+    """Every node releases at most one cell into the queue of the node it faces, then sends that queue's head."""
+    n, epoch = plan.numbers[N], plan.numbers[EPOCH]
+    age_interval, aged, shortest = plan.numbers[AGE_INTERVAL], plan.numbers[AGED], plan.numbers[SHORTEST]
+    length, last, local, ready, turn = state.length, state.last, state.local, state.ready, state.turn
+    pairs, count, leave, pair, target, flow = (
+        state.pairs, state.count, state.leave, state.pair, state.target, state.flow)  # fmt: skip
+    cell, free, tally, air, waiting = state.cell, state.free, state.tally, state.air, state.waiting
+    e, x = slot // epoch, slot % epoch
+    before = (slot - 1) % epoch if slot > 0 else 0
+    window = state.early.shape[1] * 64 - 1
+    narrow = False
+    for i in range(n):
+        j, past = (i + x + 1) % n, (i + before + 1) % n
+        seen = length[i, j]
+        state.lengths[min(seen, 255)] += 1
+
+        ready[i, j] = 0
+        size = count[i]
+        at = turn[i, j] if turn[i, j] < size else 0
+        ended = -1
+        for _ in range(size):
+            h = pairs[i, at]
+            if leave[h, j] <= e + seen:
+                age = (slot - pair[h, SINCE]) // age_interval if age_interval > 0 else aged
+                if local[i, j] == 0 and (age >= aged or seen <= 1 << age):
+                    f = next_flow(pair, flow, h, shortest)
+                    tally[FREE] -= 1
+                    number = free[tally[FREE]]
+                    seq = pair[h, SEQ]
+                    if seq - pair[h, WANT] >= window:
+                        narrow = True
+                    pair[h, SEQ] = seq + 1
+                    cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq
+                    leave[h, j] = OUT
+                    if length[i, j] == 0:
+                        cell[number, 0] = number | OWN
+                    else:
+                        tail = last[i, j] & NUMBER
+                        cell[number, 0] = cell[tail, 0]
+                        cell[tail, 0] = number | OWN
+                    last[i, j] = number | OWN
+                    length[i, j] += 1
+                    waiting[i] += 1
+                    local[i, j] = 1
+                    turn[i, j] = (at + 1) % size
+                    if pair[h, SERVED] == 0:
+                        ended = at
+                else:
+                    ready[i, j] += 1
+            at = (at + 1) % size
+        if ended >= 0:
+            for k in range(ended, size - 1):
+                pairs[i, k] = pairs[i, k + 1]
+            count[i] -= 1
+            tally[ACTIVE] -= 1
+        tally[MAX_QUEUE] = max(tally[MAX_QUEUE], length[i, j])
+        tally[MAX_NODE] = max(tally[MAX_NODE], waiting[i])
+
+        state.sent2[i, past], state.sent1[i, past] = state.next2[i, past], state.next1[i, past]
+        k2, k1 = state.got2[i, j] - 1, state.got1[i, j] - 1
+        air[i, 1] = length[i, k2] + ready[i, k2] if k2 >= 0 else 0
+        air[i, 2] = length[i, k1] + ready[i, k1] if k1 >= 0 else 0
+        state.now[i] = 0
+        mine = 0
+        if length[i, j] > 0:
+            tail = last[i, j] & NUMBER
+            number = cell[tail, 0]
+            cell[tail, 0] = cell[number & NUMBER, 0]
+            length[i, j] -= 1
+            waiting[i] -= 1
+            tally[FLYING] += 1
+            if number & OWN:
+                h = cell[number & NUMBER, 2]
+                mine = h + 1
+                state.now[i] = mine
+                local[i, j] = 0
+                leave[h, j] = SENT
+                tally[LOCAL] += 1
+            else:
+                tally[FORWARDED] += 1
+            air[i, 0] = number + 1
+        else:
+            air[i, 0] = 0
+        state.next2[i, j], state.next1[i, j] = state.sent1[i, j], mine
+    tally[VISITS] += n
+    return narrow
+
+
+@kernel
+def correction(value, c, s, m, just_sent):
+    """1 if the far queue will be served before the sender's next turn, so that one cell less will be ahead.
+
+    c is the slot of the epoch now, s that of the sender's turn, m that of the far queue's.
+    """
+    if value == 0:
+        return 0
+    if (c < m and m <= s) or (m < s and s < c) or (s < c and c < m):
+        return 1
+    if s == c and m != s and not just_sent:
+        return 1
+    return 0
+
+
+@kernel
+def hear(state, r, s, h, value, slot, epoch, n, just_sent):
+    """Node r takes in that `value` cells wait at s where the cells of its pair h go."""
+    if state.leave[h, s] == OUT:  # a newer cell of it waits here
+        return
+    c, mine = slot % epoch, (s - r - 1) % n
+    if state.target[h] != s:
+        value -= correction(value, c, mine, (state.target[h] - s - 1) % n, just_sent)
+    state.leave[h, s] = slot // epoch + (1 if mine <= c else 0) + value
+
+
+@kernel
+def receive(plan, state, slot):
+    """Every node takes in its one cell: the feedback first."""
+    n, epoch = plan.numbers[N], plan.numbers[EPOCH]
+    x = slot % epoch
+    cell, tally, air, pair, flow = state.cell, state.tally, state.air, state.pair, state.flow
+    moved = False
+    for i in range(n):
+        j = (i + x + 1) % n
+        same = (j + x + 1) % n == i  # the two face each other in this very slot
+        just = state.now[j] if same else state.sent1[j, i]
+        h = state.sent2[j, i] - 1
+        if h >= 0:
+            hear(state, j, i, h, air[i, 1], slot, epoch, n, just == h + 1)
+        h = state.sent1[j, i] - 1
+        if h >= 0:
+            hear(state, j, i, h, air[i, 2], slot, epoch, n, just == h + 1)
+
+        number = air[i, 0] - 1
+        state.got2[j, i] = state.got1[j, i]
+        if number < 0:
+            state.got1[j, i] = 0
+            continue
+        moved = True
+        tally[FLYING] -= 1
+        own = number & OWN
+        number &= NUMBER
+        f, h = np.int64(cell[number, 1]), cell[number, 2]
+        d = state.target[h]
+        state.got1[j, i] = d + 1
+        if d != j:
+            length = state.length[j, d]
+            if length == 0:
+                cell[number, 0] = number
+            else:
+                tail = state.last[j, d] & NUMBER
+                other = tail
+                for _ in range(length):
+                    if cell[other, 2] == h:
+                        tally[OVER_SUBFLOW] += 1
+                    other = cell[other, 0] & NUMBER
+                cell[number, 0] = cell[tail, 0]
+                cell[tail, 0] = number
+            state.last[j, d] = number
+            state.length[j, d] += 1
+            state.waiting[j] += 1
+            tally[MAX_QUEUE] = max(tally[MAX_QUEUE], length + 1)
+            tally[MAX_NODE] = max(tally[MAX_NODE], state.waiting[j])
+            if length > state.incast[d]:
+                tally[OVER_BOUND] += 1
+            fold(state.print, slot, f << 20 | j << 2)
+            continue
+        fold(state.print, slot, f << 20 | j << 2 | (1 if own else 2))
+        state.free[tally[FREE]] = number
+        tally[FREE] += 1
+        tally[DELIVERED] += 1
+        state.received[j] += 1
+        tally[MAX_HELD] = max(tally[MAX_HELD], reorder(pair, state.early, h, cell[number, 3]))
+        flow[f, DELIVER] -= 1
+        if flow[f, DELIVER] == 0:
+            flow[f, FINISH] = slot
+            tally[FINISHED] += 1
+            state.inflow[j] -= 1
+            if state.inflow[j] == 0:
+                state.inflow_slots[j] += slot + 1 - state.inflow_since[j]
+        pair[h, UNDELIVERED] -= 1
+        if pair[h, UNDELIVERED] == 0:
+            state.incast[j] -= 1
+            tally[LIVE] -= 1
+    return moved
+
+
+@kernel
+def advance(plan, state, until, budget):
+    """Simulate slots before `until`, or until every flow has finished or `budget` visits are spent; says which."""
+    tally, start, n, epoch = state.tally, plan.start, plan.numbers[N], plan.numbers[EPOCH]
+    visits, slots = tally[VISITS] + budget, tally[SLOTS] + budget
+    while tally[SLOT] < until:
+        if tally[FINISHED] == start.size:
+            return DONE
+        if tally[LIVE] == 0 and state.quiet[0] > 2 * epoch + 1 and start[tally[STARTED]] > tally[SLOT]:
+            tally[SLOT] = min(start[tally[STARTED]], until)  # two epochs of empty cells have cleared every record
+            continue
+        if not start_flows(plan, state):
+            return MORE_PAIRS
+        if tally[FREE] < n:
+            return MORE_CELLS
+        slot = tally[SLOT]
+        narrow = send(plan, state, slot)
+        state.quiet[0] = 0 if receive(plan, state, slot) else state.quiet[0] + 1
+        tally[SLOT] += 1
+        tally[SLOTS] += 1
+        if narrow:
+            return MORE_WINDOW
+        if tally[VISITS] >= visits or tally[SLOTS] >= slots:
+            return SPENT
+    return REACHED
+
+
+@kernel
+def inspect(plan, state):
+    """(cells that share a queue with another of their subflow, which `receive` counts; cells that do not add up)."""
+    queued = np.int64(0)
+    for i in range(state.length.shape[0]):
+        for j in range(state.length.shape[1]):
+            queued += state.length[i, j]
+    in_use = state.cell.shape[0] - state.tally[FREE]
+    return np.int64(0), abs(in_use - queued - state.tally[FLYING])
