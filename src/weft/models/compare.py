@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from weft.errors import BadPart
-from weft.models import fpga, merchant, shoal, stardust, tdma
+from weft.models import fpga, merchant, shoal, stardust, tables, tdma
 from weft.models.limits import within
 from weft.models.parts import NAMES, Catalogue
 from weft.units import Gbps
 
+_NICS = "watts: the hosts' NICs are counted, which the other papers leave out"
 MEASURES = ("dollars", "watts", "rack_units", "cables")
 
 
@@ -110,14 +111,14 @@ def _shoal(hosts, extra):
     found, notes = _sums(rack.catalogue(_shelf(shoal.CATALOGUE, extra)), rack.parts())
     return [Entry(name="Shoal", hosts=hosts, link=rack.link, bisection=hosts * rack.link / 2,
                   cables=rack.planes * rack.leaves * rack.ports // 2, **found,
-                  notes=(*notes, "bisection: half of the links' rate, the other half carries detours"))]
+                  notes=(*notes, _NICS, "bisection: half of the links' rate, the other half carries detours"))]
 
 
 def _packet(hosts, extra):
     rack = _rack(hosts)
     found, notes = _sums(_shelf(shoal.CATALOGUE, extra), rack.packet_parts())
     return [Entry(name="packet Clos (Shoal's rival)", hosts=hosts, link=rack.port, bisection=hosts * rack.port,
-                  cables=rack.leaves * rack.ports // 2, **found, notes=tuple(notes))]
+                  cables=rack.leaves * rack.ports // 2, **found, notes=(*notes, _NICS))]
 
 
 def _merchant(hosts, extra):
@@ -163,11 +164,19 @@ def _fpga(hosts, extra):
             link = rates[0] * Gbps
             entries.append(Entry(name=f"FPGA {design} ({device.name})", hosts=hosts, link=link, cables=0,
                                  bisection=hosts * link, notes=("dollars, watts and rack units: not printed",
-                                                                "expected to fit by memory alone")))
+                                                                f"expected to fit by memory; the largest built had "
+                                                                f"{_largest_built()} ports")))
     if not entries:
         most = max(fpga.most_ports(design, 10 * Gbps, device) for design in ("smislip", "gcq"))
-        raise _TooMany("FPGA", f"one {device.name} ends at {most} ports of 10 Gb/s by the memory model")
+        raise _TooMany("FPGA", f"one {device.name} ends at {most} ports of 10 Gb/s by the memory model, and the largest "
+                               f"built had {_largest_built()}")
     return entries
+
+
+def _largest_built():
+    """Most ports of a design that Table IV reports as implemented."""
+    return max(int(row["name"].split(", ")[1].split()[0]) for row in tables.printed("fpga")["IV"]["row"]
+               if row["printed"] == "ok")
 
 
 def _tdma(hosts, extra):
