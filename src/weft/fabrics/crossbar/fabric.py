@@ -161,12 +161,23 @@ class Crossbar:
         if self.buffers in ("cicq", "hierarchical"):
             return 1
         if self.buffers == "gcq":
-            fast = int(self.phases)
-            inside = self.stages[1].cycles + self.stages[2].cycles
-            # written and read when the memory comes around to the port: as if both ports were the first
-            read = -(-(self.crossing * fast + max(inside, 1)) // self.group) * self.group
-            return -(-(read + max(self.crossing, 0) * fast) // fast) + (self.crossing == 0)
+            return min(
+                self._crossing_delay(slot, into, out)
+                for slot in range(self.group)
+                for into in range(self.group)
+                for out in range(self.group)
+            )
         return 0
+
+    def _crossing_delay(self, slot, into, out):
+        """Slots that an unhindered cell takes from port `into` to port `out` of a sub-switch, if it comes in `slot`."""
+        fast, inside = int(self.phases), self.stages[1].cycles + self.stages[2].cycles
+        ready = (slot + self.crossing) * fast
+        written = ready + (into - ready) % self.group
+        ready = written + max(inside, 1 if out <= into else 0)  # a memory is read before it is written
+        read = ready + (out - ready) % self.group
+        seen = -(-(read + self.crossing * fast) // fast)
+        return max(seen, read // fast + 1) - slot  # outputs take what was there when the slot began
 
     def ideal(self, flows) -> np.ndarray:
         """(f,) int64 ps: no flow can be faster than its cells one after another through an empty switch."""

@@ -1,0 +1,11 @@
+"""What the tests of the crossbar share: a run without the rest of weft."""
+
+from weft.workload.flows import Flows
+
+
+def carry(fabric, traffic, seed=1, until=None, watch=None):
+    """(drawn traffic, state, observation) of a run."""
+    drawn = traffic if isinstance(traffic, Flows) else traffic.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+    state = fabric.prepare(drawn, seed=seed)
+    fabric.advance(state, until=until, watch=watch)
+    return drawn, state, fabric.observe(state, drawn)

@@ -1,0 +1,129 @@
+"""Kernel and twin must move the same cells in the same slots; with NUMBA_BOUNDSCHECK=1 no index may be out of range."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from runs import carry
+
+from weft.fabrics.crossbar import Crossbar, kernel, reference
+from weft.fabrics.crossbar.fabric import SCHEDULERS
+from weft.fabrics.crossbar.state import Count, Level
+from weft.workload.flows import Flows
+from weft.workload.traffic import Bernoulli, Diagonal, HotOutput, LogDiagonal, Multicast, OnOff, Unbalanced
+
+KINDS = ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq")
+SLOTS = st.integers(1, 60)
+LOADS = st.sampled_from([0.3, 0.7, 0.9, 1.0])
+FOREVER = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+
+traffics = st.one_of(
+    st.builds(Bernoulli, load=st.sampled_from([0.2, 0.8, 1.0, 1.5, 3.2]), slots=SLOTS),
+    st.builds(Diagonal, load=LOADS, slots=SLOTS),
+    st.builds(LogDiagonal, load=LOADS, slots=SLOTS),
+    st.builds(HotOutput, load=LOADS, hot=st.sampled_from([0.1, 0.6]), slots=SLOTS),
+    st.builds(Unbalanced, load=LOADS, w=st.sampled_from([0.3, 0.8]), slots=SLOTS),
+    st.builds(OnOff, load=LOADS, burst=st.sampled_from([1.0, 4.0, 9.5]), slots=SLOTS),
+)
+
+
+@st.composite
+def switches(draw, buffers=KINDS, schedulers=SCHEDULERS, flow_control=(None, True)):
+    kind = draw(st.sampled_from(buffers))
+    group = draw(st.integers(1, 3))
+    ports = group * draw(st.integers(2 if group == 1 else 1, 3))
+    if ports < 2:
+        ports = 2
+    options = {}
+    if kind in ("fifo", "voq", "shared", "cioq"):
+        options = {"scheduler": draw(st.sampled_from(schedulers)), "iterations": draw(st.integers(1, 4))}
+    if kind == "cioq":
+        options["speedup"] = draw(st.sampled_from([None, 1, 1.25, 2]))
+    if kind == "gcq":
+        options["speedup"] = draw(st.sampled_from([None, 1]))
+        options["pipeline"] = draw(st.sampled_from([None, 0, 5]))
+    return Crossbar(
+        ports=ports, buffers=kind, group=group, depth=draw(st.integers(1, 4)), crosspoint=draw(st.integers(1, 3)),
+        inner=draw(st.integers(1, 3)), output=draw(st.integers(1, 3)), crossing=draw(st.integers(0, 3)),
+        memory_cycles=draw(st.integers(0, 4)), flow_control=draw(st.sampled_from(flow_control)), **options,
+    )  # fmt: skip
+
+
+def agree(fabric, traffic, seed):
+    drawn, state, seen = carry(fabric, traffic, seed)
+    twin = reference.run(fabric, drawn, seed=seed)
+    assert seen.fingerprint == twin.fingerprint
+    count = state.count
+    assert (count[Count.DELIVERED], count[Count.OFFERED]) == (len(twin.moves), twin.offered)
+    assert (count[Count.LOST], count[Count.LATE]) == (twin.lost, twin.late)
+    assert state.level[Level.PEAK] == twin.longest
+    waited = [slot - born for slot, _, _, born in twin.moves]
+    assert seen.sections["delay_slots"]["max"] == (max(waited) if waited else None)
+    assert seen.sections["delay_slots"]["mean"] == (sum(waited) / len(waited) if waited else None)
+    assert count[Count.LATEST] == twin.later
+    assert not any(seen.monitors.values())
+    return drawn, state, seen, twin
+
+
+@given(switches(), traffics, st.integers(0, 2**32))
+@FOREVER
+def test_kernel_moves_the_same_cells_as_the_reference(fabric, traffic, seed):
+    _, state, _, twin = agree(fabric, traffic, seed)
+    if fabric.algorithm in SCHEDULERS:
+        found = [sum(used == k for used in twin.iterations) for k in range(len(state.rounds))]
+        assert state.rounds.tolist() == found
+
+
+@given(
+    switches(buffers=["fifo"], schedulers=["eslip", *SCHEDULERS])
+    | switches(buffers=["shared"])
+    | switches(buffers=["voq", "cioq", "cicq", "hierarchical", "gcq", "oq"], flow_control=[None]),
+    st.builds(Multicast, load=LOADS, fanout=st.just(2), slots=SLOTS),
+    st.integers(0, 2**32),
+)
+@FOREVER
+def test_kernel_copies_multicast_cells_as_the_reference_does(fabric, traffic, seed):
+    agree(fabric, traffic, seed)
+
+
+@given(switches(buffers=["cioq"], schedulers=["ccf", "lihp"]), traffics, st.integers(0, 2**32))
+@settings(FOREVER, max_examples=60)
+def test_kernel_emulates_as_the_reference_does(fabric, traffic, seed):
+    agree(fabric, traffic, seed)
+
+
+@given(switches(flow_control=[None, False]), st.data(), st.integers(0, 2**32))
+@FOREVER
+def test_kernel_carries_flows_as_the_reference_does(fabric, data, seed):
+    n = fabric.ports
+    rows = data.draw(
+        st.lists(
+            st.tuples(st.integers(0, n - 1), st.integers(1, n - 1), st.integers(1, 300), st.integers(0, 3_000_000)),
+            min_size=1, max_size=12,
+        )
+    )  # fmt: skip
+    flows = Flows.of(
+        nodes=n, src=[r[0] for r in rows], dst=[(r[0] + r[1]) % n for r in rows], size=[r[2] for r in rows],
+        start=[r[3] for r in rows],
+    )  # fmt: skip
+    _, state, seen, twin = agree(fabric, flows, seed)
+    assert {f: int(slot) for f, slot in enumerate(state.flow_finish) if slot >= 0} == twin.finish
+    assert ((seen.finish < 0) | (seen.finish >= flows.start + fabric.ideal(flows))).all()
+    if fabric.flow_control is None:
+        assert (seen.finish >= 0).all() and (seen.received == flows.size).all()
+
+
+def test_ports_beyond_one_word_move_the_same_cells_as_the_reference():
+    for options in (
+        {"ports": 65}, {"ports": 130, "iterations": 3}, {"ports": 70, "scheduler": "pim"},
+        {"ports": 66, "buffers": "cicq"}, {"ports": 70, "scheduler": "rrm"}, {"ports": 68, "scheduler": "drrm"},
+    ):  # fmt: skip
+        agree(Crossbar(**options), Bernoulli(load=0.9, slots=12), 3)
+
+
+def test_the_sprint_moves_the_same_cells_as_the_loop_it_abbreviates():
+    fabric = Crossbar(ports=64, depth=3)
+    drawn, state, seen = carry(fabric, Bernoulli(load=0.95, slots=600, warmup=50), seed=9)
+    slow = fabric.prepare(drawn, seed=9)
+    kernel.matched(slow, 600)
+    assert fabric.observe(slow, drawn).sections == seen.sections
+    assert (slow.print == state.print).all()
+    assert seen.sections["lost"] > 0
