@@ -80,6 +80,14 @@ def test_prices_in_two_currencies_are_never_added(tmp_path):
     assert merged.price(Bill({"packet switch": 2, "packet NIC": 1})) is None
 
 
+def test_a_catalogue_of_watts_alone_changes_no_price(tmp_path):
+    mine = Catalogue.load(write(tmp_path, '[parts."packet switch"]\npower = "300 W"\n'))
+    base = Catalogue.named("shoal-2019")
+    merged = base | mine
+    assert (merged.currency, merged["packet NIC"].price) == (base.currency, base["packet NIC"].price)
+    assert merged["packet switch"].watts == 300
+
+
 def test_power_may_be_written_in_milliwatts_and_kilowatts(tmp_path):
     mine = Catalogue.load(write(tmp_path, '[parts.a]\npower = "500 mW"\n[parts.b]\npower = "4 kW"\n'))
     assert (mine["a"].watts, mine["b"].watts) == (0.5, 4000)

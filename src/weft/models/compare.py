@@ -60,7 +60,7 @@ def compare(hosts: int, extra: Catalogue | None = None) -> tuple[list[Entry], di
 
 
 def _check(extra):
-    if extra.currency != "USD":
+    if extra.prices and extra.currency != "USD":
         raise BadPart(f"currency of {extra.title} must be USD in a comparison, not {extra.currency}")
     shelves = {part for name in NAMES for part in Catalogue.named(name).parts}
     for part in extra.parts:
@@ -168,8 +168,8 @@ def _fpga(hosts, extra):
                                                                 f"{_largest_built()} ports")))
     if not entries:
         most = max(fpga.most_ports(design, 10 * Gbps, device) for design in ("smislip", "gcq"))
-        raise _TooMany("FPGA", f"one {device.name} ends at {most} ports of 10 Gb/s by the memory model, and the largest "
-                               f"built had {_largest_built()}")
+        raise _TooMany("FPGA", f"one {device.name} ends at {most} ports of 10 Gb/s by the memory model, and the "
+                               f"largest built had {_largest_built()}")
     return entries
 
 

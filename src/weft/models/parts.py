@@ -134,11 +134,12 @@ class Catalogue:
     def __or__(self, other: "Catalogue") -> "Catalogue":
         """This catalogue with the entries of `other` on top, field by field.
 
-        Where `other` counts in another currency, prices that only this one knows are no longer known.
+        Where `other` has prices in another currency, those that only this one knows are no longer known.
         """
-        ours = self.parts
-        if other.currency != self.currency:
+        ours, currency = self.parts, self.currency
+        if other.prices and other.currency != currency:
             ours = {name: replace(part, price=None) for name, part in ours.items()}
+            currency = other.currency
         merged = dict(ours)
         for name, part in other.parts.items():
             old = ours.get(name, Part(name=name))
@@ -146,11 +147,16 @@ class Catalogue:
                      if getattr(part, key) not in (None, "")}
             fitted = part.fitted if {"price", "watts"} & known.keys() else old.fitted
             merged[name] = replace(old, **known, fitted=fitted, facts={**old.facts, **part.facts})
-        return replace(self, parts=merged, currency=other.currency, title=f"{self.title} with {other.title}")
+        return replace(self, parts=merged, currency=currency, title=f"{self.title} with {other.title}")
+
+    @property
+    def prices(self) -> bool:
+        """Whether any of its parts has a price."""
+        return any(part.price is not None for part in self.parts.values())
 
     def under(self, other: "Catalogue") -> "Catalogue":
         """This catalogue with `other` on top, where both must count in the same currency."""
-        if other.currency != self.currency:
+        if other.prices and other.currency != self.currency:
             raise BadPart(f"currency of {other.title} must be {self.currency} as in {self.title}, not {other.currency}")
         return self | other
 
