@@ -190,7 +190,8 @@ def test_no_number_ends_in_a_traceback(run, command):
 @pytest.mark.parametrize("text, line, message", [
     ('title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n', "merchant",
      "currency of mine must be USD as in merchant silicon, 2009, not EUR"),
-    ('title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n', "compare", "currency of mine must be USD in a comparison, not EUR"),
+    ('title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n', "compare",
+     "currency of mine must be USD in a comparison, not EUR"),
     ('[parts."packet switch"]\nprice = "3 USD"\n', "shoal --table claims",
      "table must be asked for with prices in packet switch, not in USD"),
     ('[parts."packet switch"]\nprice = "3 USD"\n', "shoal --plot cost.svg",
