@@ -1,0 +1,115 @@
+"""The command line, one file per command. A command's module is imported when it is called, so that help is quick."""
+
+import os
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+FIRST = "weft run shoal poisson --nodes 64 --load 0.6"
+COMMANDS = {
+    "run": "Carry a workload over a fabric, and say what came out.",
+    "resume": "Go on with a run that was interrupted.",
+    "sweep": "Run what is missing of a study, many runs described in a TOML file.",
+    "rerun": "Run a result's call again and compare fingerprints.",
+    "show": "Print a result that was saved.",
+    "bench": "Measure how fast a busy fabric is simulated on this machine.",
+    "fabrics": "List the fabrics, or the parameters of one.",
+    "workloads": "List the workloads, or the parameters of one.",
+    "cost": "What it would cost: parts, prices, power, cables and memory, with no simulation.",
+    "presets": "List the presets of packet networks' transports.",
+    "stress": "Look for settings that break a fabric's promises.",
+}
+
+
+def build(tokens):
+    """The `weft` command with the module of the subcommand that `tokens` ask for, and only that one."""
+    from cyclopts import App
+
+    root = App(
+        name="weft",
+        help=f"A laboratory for scheduled datacenter fabrics.\n\nA first run: `{FIRST}`",
+        version=_version,
+        help_format="markdown",
+    )
+    for name, sentence in COMMANDS.items():
+        if find_spec(f"weft.cli.{name}") is None:
+            continue
+        if tokens[:1] == [name]:
+            module = import_module(f"weft.cli.{name}")
+            root.command(module.make(tokens[1:]) if hasattr(module, "make") else module.app)
+        else:
+            root.command(App(name=name, help=sentence))
+    return root
+
+
+def main(tokens=None) -> int:
+    """Run a command; say what went wrong in one sentence on stderr. Returns the exit code.
+
+    0 done, 1 a claim or monitor failed, 2 bad input, 130 interrupted.
+    """
+    from weft.errors import MonitorTripped, WeftError
+
+    tokens = sys.argv[1:] if tokens is None else list(tokens)
+    name = " ".join(["weft", *_words(tokens)])
+    try:
+        code = _call(tokens)
+        sys.stdout.flush()
+        return code
+    except MonitorTripped as error:
+        return _say(name, error, 1)
+    except WeftError as error:
+        return _say(name, error, 2)
+    except KeyboardInterrupt:
+        return _say(name, "interrupted", 130)
+    except MemoryError:
+        return _say(name, "the machine has no more memory for this run", 2)
+    except BrokenPipeError:  # `weft … | head`: whoever read has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _call(tokens) -> int:
+    from cyclopts import CycloptsError
+
+    from weft.errors import BadInput
+
+    root = build(tokens)
+    if not tokens:
+        tokens = ["--help"]
+    try:
+        found = root(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        raise BadInput(_sentence(error)) from None
+    return found if isinstance(found, int) else 0
+
+
+def _words(tokens):
+    """The command's words: at most two, up to the first flag."""
+    words = []
+    for token in tokens[:2]:
+        if token.startswith("-") or not token.isidentifier():
+            break
+        words.append(token)
+    return words
+
+
+def _sentence(error) -> str:
+    """What the parser has to say, as one of our sentences."""
+    import cyclopts
+
+    text = " ".join(str(error).split()).removesuffix(".")
+    if isinstance(error, cyclopts.MissingArgumentError) and error.argument is not None:
+        hint = text.partition("Did you mean")[2]
+        text = f"{error.argument.name} must be given a value" + (f"; did you mean{hint}" if hint else "")
+    return text[:1].lower() + text[1:]
+
+
+def _say(name, error, code) -> int:
+    print(f"{name}: {error}", file=sys.stderr)
+    return code
+
+
+def _version() -> str:
+    from weft.metrics.provenance import version
+
+    return f"weft {version()}"

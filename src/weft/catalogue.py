@@ -1,0 +1,56 @@
+"""What there is to run: fabrics and workloads by the names that the command line and study files use."""
+
+from weft.errors import BadInput
+from weft.fabrics import FABRICS, fabric
+
+
+def available() -> list[str]:
+    """Names of the fabrics whose room is there."""
+    found = []
+    for name in FABRICS:
+        try:
+            fabric(name)
+        except (ImportError, AttributeError):
+            continue
+        found.append(name)
+    return found
+
+
+def fabric_class(name: str):
+    """The class of the fabric called `name`."""
+    if name not in FABRICS:
+        raise BadInput(f"a fabric must be one of {', '.join(FABRICS)}, not {name!r}")
+    return fabric(name)
+
+
+def workloads(fabric: str) -> dict:
+    """Name -> class of every workload that the fabric called `fabric` can carry."""
+    from weft.workload import WORKLOADS
+
+    if fabric != "crossbar":
+        return dict(WORKLOADS)
+    from weft.workload.traffic import TRAFFIC  # cells rather than flows: only a switch takes them
+
+    return {**TRAFFIC, **WORKLOADS}
+
+
+def workload_class(name: str, fabric: str):
+    """The class of the workload called `name` on the fabric called `fabric`."""
+    known = workloads(fabric)
+    if name not in known:
+        raise BadInput(f"a workload of {fabric} must be one of {', '.join(known)}, not {name!r}")
+    return known[name]
+
+
+def rebuild_call(data: dict) -> tuple:
+    """(fabric, workload) from what a result or a checkpoint keeps of them."""
+    from weft.metrics.provenance import rebuild
+    from weft.workload import WORKLOADS
+    from weft.workload.traffic import TRAFFIC
+
+    names = {place.partition(":")[2]: name for name, place in FABRICS.items()}
+    kind = data["fabric"].get("kind")
+    if kind not in names:
+        raise BadInput(f"a fabric must be one of {', '.join(names)}, not {kind!r}")
+    fabric = rebuild(data["fabric"], [fabric_class(names[kind])])
+    return fabric, rebuild(data["workload"], [*WORKLOADS.values(), *TRAFFIC.values()])

@@ -1,0 +1,130 @@
+"""A run under way on disk: the kernel's state as arrays, and the call that it belongs to.
+
+A checkpoint is one npz file of plain arrays, written beside its place and renamed, so that it is whole whenever it is
+there. The call is JSON in an array of bytes. Nothing in it is pickled: to read one runs no code.
+"""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+
+from weft.errors import BadResult, WeftError
+from weft.metrics.provenance import describe, plain, source_hash
+from weft.metrics.result import Result
+from weft.workload import inputs
+
+EVERY = 60.0  # s of wall time between two checkpoints
+
+
+class Checkpoint:
+    """Where a run keeps its state, and how often; `every` is in seconds of wall time.
+
+    With a `folder`, what was seen so far is saved there too, marked as partial, unless a whole result lies there: that
+    one stays until the new one is whole. A disk that is full ends no run: `problem` says what could not be written.
+    """
+
+    def __init__(self, path, every: float = EVERY, folder=None):
+        self.path, self.every, self.folder = Path(path), every, folder
+        self.problem: str | None = None
+        self._last = monotonic()
+
+    @classmethod
+    def beside(cls, folder, every: float = EVERY) -> "Checkpoint":
+        """The checkpoint of the run whose result is to be `folder`."""
+        place = Path(os.path.realpath(folder))
+        return cls(place.with_name(place.name + ".checkpoint"), every, folder)
+
+    def __repr__(self):
+        return f"Checkpoint({str(self.path)!r}, every={self.every:g})"
+
+    def exists(self) -> bool:
+        """Whether there is anything to resume."""
+        return self.path.exists()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write one."""
+        return monotonic() - self._last >= self.every
+
+    def write(self, call: dict, arrays: dict[str, np.ndarray], partial: Result) -> None:
+        """Put the run on disk, whole or not at all."""
+        fresh = self.path.with_name(f".{self.path.name}.weft-{os.getpid()}")
+        text = np.frombuffer(json.dumps(call, allow_nan=False).encode(), np.uint8)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with open(fresh, "wb") as file:
+                np.savez(file, call=text, **{f"run.{name}": array for name, array in arrays.items()})
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, self.path)
+            if self.folder is not None and not _is_whole(self.folder):
+                partial.save(self.folder)
+            self.problem = None
+        except OSError as error:
+            self.problem = f"{self.path} cannot be written: {(error.strerror or str(error)).lower()}"
+        except WeftError as error:
+            self.problem = str(error)
+        finally:
+            fresh.unlink(missing_ok=True)
+        self._last = monotonic()
+
+    def call(self) -> dict:
+        """The call that the checkpoint belongs to."""
+        return self._read(arrays=False)[0]
+
+    def read(self, call: dict) -> tuple[dict, dict[str, np.ndarray]]:
+        """(what was spent so far, the arrays), if they are of this very call; else a sentence says what differs."""
+        found, arrays = self._read()
+        for key in ("fabric", "workload", "inputs", "seed", "until", "sources"):
+            if found.get(key) != call[key]:
+                what, other = "source code" if key == "sources" else key, _difference(found.get(key), call[key])
+                raise BadResult(f"{self.path} must be of the same {what} as this run, not of {other}")
+        return found["spent"], arrays
+
+    def remove(self) -> None:
+        """Forget the run: its result is saved."""
+        self.path.unlink(missing_ok=True)
+
+    def _read(self, arrays=True):
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                call = json.loads(file["call"].tobytes())
+                names = [name for name in file.files if name.startswith("run.")] if arrays else []
+                return call, {name.removeprefix("run."): file[name] for name in names}
+        except FileNotFoundError:
+            raise BadResult(f"{self.path} must be a checkpoint, but there is no such file") from None
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise BadResult(f"{self.path} must be a checkpoint, not something that cannot be read") from None
+
+
+def _is_whole(folder) -> bool:
+    """Whether a result lies there that a partial one must not replace."""
+    try:
+        return not json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))["partial"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def describe_call(fabric, workload, seed: int, until: int | None) -> dict:
+    """Everything that decides a run's events, as data."""
+    return plain({
+        "fabric": describe(fabric),
+        "workload": describe(workload),
+        "inputs": inputs(workload),
+        "seed": int(seed),
+        "until": until,
+        "sources": source_hash(fabric),
+    })
+
+
+def _difference(found, wanted):
+    """The first thing in which two descriptions differ: `nodes 64`."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in (*wanted, *found):
+            if found.get(key) != wanted.get(key):
+                return f"{key} {found.get(key)!r}"
+    return repr(found)

@@ -1,0 +1,105 @@
+"""What the commands that run something have in common: where results go, how they are printed, and progress."""
+
+import json as jsonlib
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from weft.errors import BadInput, require
+from weft.parameters import Parameter as Field
+from weft.units import parse_size, parse_time
+
+RUNNING = Group("Running", sort_key=3)
+
+
+@Parameter(name="*", group=RUNNING)
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Options of every command that prints a result."""
+
+    json: Annotated[
+        bool, Parameter(negative="", show_default=False, help="print one JSON object on stdout, and nothing else")
+    ] = False
+    quiet: Annotated[
+        bool, Parameter(name=("--quiet", "-q"), negative="", show_default=False, help="show no progress")
+    ] = False
+
+
+@Parameter(name="*", group=RUNNING)
+@dataclass(frozen=True, kw_only=True)
+class Running(Output):
+    """Options of a single run, whatever is run."""
+
+    output: Annotated[
+        str | None, Parameter(name=("--output", "-o"), metavar="DIR", help="save the result in this folder")
+    ] = None
+    plot: Annotated[
+        str | None, Parameter(metavar="FILE", help="draw the completion times into this svg, pdf or png")
+    ] = None
+    memory: Annotated[
+        str | None, Parameter(metavar="SIZE", help="memory the run may need; 80 % of the machine's unless given")
+    ] = None
+    checkpoint_every: Annotated[
+        str, Parameter(metavar="SECONDS", help="seconds between checkpoints, kept beside the output folder")
+    ] = "60"
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """What `--memory` says, in bytes."""
+        return None if self.memory is None else quantity("memory", parse_size, self.memory)
+
+    @property
+    def every(self) -> float:
+        """Seconds between checkpoints."""
+        seconds = Field("checkpoint_every", "float", (), False, 60.0, "").read(self.checkpoint_every)
+        require(seconds > 0, "checkpoint_every", "above 0 seconds", seconds)
+        return seconds
+
+
+def whole(name, text) -> int:
+    """The whole number that the flag `name` was given."""
+    return Field(name, "int", (), False, None, "").read(text)
+
+
+def seed(text) -> int:
+    """A seed: any whole number that 63 bits hold."""
+    number = whole("seed", text)
+    require(0 <= number < 2**63, "seed", "from 0 to 2^63 - 1", number)
+    return number
+
+
+def until(text) -> int | None:
+    """What `--until` says, in ps."""
+    return None if text is None else quantity("until", parse_time, text)
+
+
+def quantity(name, parse, text):
+    """`parse(text)`, with the flag's name in front of what is wrong with it."""
+    try:
+        return parse(text)
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from None
+
+
+def say(text: str) -> None:
+    """Tell the user something that is not the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(data) -> None:
+    """Print one JSON object."""
+    print(jsonlib.dumps(data, indent=1, allow_nan=False, ensure_ascii=False), flush=True)
+
+
+def print_result(result, json: bool) -> None:
+    """Print a result as a table, or its summary as JSON."""
+    if json:
+        print_json(result.summary())
+        return
+    from rich.console import Console
+
+    from weft.report.tables import run_table
+
+    Console(highlight=False).print(run_table(result))

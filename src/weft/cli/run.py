@@ -1,0 +1,134 @@
+"""`weft run FABRIC WORKLOAD`: flags from the two descriptions, one run, its result."""
+
+import inspect
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from weft import catalogue
+from weft.cli import options
+from weft.cli.flags import Flags, command, keyword
+from weft.cli.options import RUNNING, Running, say
+from weft.errors import WeftError
+
+
+def make(tokens) -> App:
+    """The command; if the tokens already name a fabric, with that one only."""
+    app = App(name="run", help="Carry a workload over a fabric, and say what came out.", help_format="markdown")
+    names = catalogue.available()
+    for name in names:
+        if tokens[:1] == [name] or tokens[:1] not in [[known] for known in names]:
+            app.command(_fabric(name))
+    return app
+
+
+def _fabric(name) -> App:
+    cls = catalogue.fabric_class(name)
+    app = App(name=name, help=inspect.getdoc(cls), help_format="markdown")
+    for workload, kind in catalogue.workloads(name).items():
+        app.command(_command(name, cls, workload, kind), name=workload)
+    return app
+
+
+def _command(name, cls, workload, kind):
+    run_options = _options()
+    taken = {"output", "plot", "memory", "json", "quiet", "checkpoint_every", *(p.name for p in run_options)}
+    traffic = Flags(kind, workload, "Workload", taken, order=2)
+    fabric = Flags(cls, name, "Fabric", {*taken, *traffic.names}, order=1)
+
+    def call(*, seed, until, resume, running, **given):
+        return execute(
+            fabric.build(given), traffic.build(given), seed=options.seed(seed), until=options.until(until),
+            resume=resume, running=running, title=f"{name} {workload}",
+        )  # fmt: skip
+
+    return command(call, workload, inspect.getdoc(kind), [*fabric.parameters, *traffic.parameters, *run_options])
+
+
+def _options():
+    def about(help, **more):
+        return Parameter(help=help, group=RUNNING, **more)
+
+    seed = about("of everything random; the same seed gives the same result, on any machine", metavar="INT")
+    until = about("stop after this much simulated time", metavar="TIME")
+    resume = about("go on from the checkpoint beside the output folder", negative="", show_default=False)
+    return [
+        keyword("seed", Annotated[str, seed], "0"),
+        keyword("until", Annotated[str | None, until]),
+        keyword("resume", Annotated[bool, resume], False),
+        keyword("running", Annotated[Running, Parameter(name="*")], Running()),
+    ]
+
+
+def execute(fabric, workload, *, seed, until, resume, running: Running, title: str) -> int:
+    """Run, save, print. Returns the exit code."""
+    from weft.checkpoint import Checkpoint
+    from weft.cli.progress import watching
+    from weft.experiment import Interrupted, run
+    from weft.metrics import Result
+
+    memory, checkpoint = running.memory_bytes, None
+    if running.plot is not None:
+        _check_picture(running.plot)
+    if running.output is not None:
+        Result.check_place(running.output)
+        checkpoint = Checkpoint.beside(running.output, running.every)
+        if checkpoint.exists() and not resume:
+            raise WeftError(f"{checkpoint.path} holds an unfinished run: add --resume to go on with it, or delete it")
+    if resume and checkpoint is None:
+        raise WeftError("--resume must be given with the -o of the run that was interrupted")
+    if resume and not checkpoint.exists():
+        say(f"{checkpoint.path} is not there: starting from the beginning")
+    end = until or getattr(workload, "until", None)
+    try:
+        with watching(title, until=end, quiet=running.quiet, json=running.json) as progress:
+            result = run(
+                fabric, workload, seed=seed, until=until, memory=memory, progress=progress, checkpoint=checkpoint
+            )
+    except Interrupted as stopped:
+        if stopped.result.partial:
+            return _interrupted(stopped.result, running, checkpoint)
+        result = stopped.result  # the run was done when it came
+    options.print_result(result, running.json)
+    if running.output is not None:
+        result.save(running.output)
+        checkpoint.remove()
+        if not running.json:
+            say(f"saved in {running.output}")
+    if running.plot is not None:
+        _draw(result, running.plot, running.json)
+    return 0
+
+
+def _interrupted(result, running, checkpoint) -> int:
+    options.print_result(result, running.json)
+    if checkpoint is None:
+        say("interrupted: with -o DIR an interrupted run can be resumed")
+    elif checkpoint.problem:
+        say(f"interrupted, and it cannot be resumed: {checkpoint.problem}")
+    elif not checkpoint.exists():
+        say(f"interrupted: a run of {result.fabric['kind']} cannot be resumed yet")
+    else:
+        say(f"interrupted: go on with weft resume {running.output}")
+    return 130
+
+
+def _check_picture(path):
+    from pathlib import Path
+
+    from weft.errors import BadInput
+    from weft.report.plots import FORMATS
+
+    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
+        raise BadInput(f"a picture's name must end in .svg, .pdf or .png, not {Path(path).name!r}")
+
+
+def _draw(result, path, json):
+    from weft.report.plots import fct_cdf
+    from weft.report.tables import title
+
+    if not len(result.flows):
+        raise WeftError("completion times can be drawn of flows only, not of cells made inside a switch")
+    fct_cdf(result, title=title(result.summary())).save(path)
+    if not json:
+        say(f"drawn in {path}")

@@ -1,0 +1,163 @@
+"""run(fabric, workload, seed) -> Result: draw, prepare, advance, collect."""
+
+import inspect
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter, process_time
+
+from weft.checkpoint import describe_call
+from weft.errors import TooLarge, require
+from weft.metrics.result import Result
+from weft.units import show_size
+from weft.workload.flows import ENDLESS, LATEST, Flows
+
+SHARE = 0.8  # of the machine's memory that a run may need, unless told
+DRAWING = 160  # bytes a flow takes while it is drawn: half a dozen columns of numbers, twice
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run. `result` is what was seen until then; the checkpoint, if there is to be one, is on disk."""
+
+    def __init__(self, result: Result):
+        super().__init__("interrupted")
+        self.result = result
+
+
+def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, checkpoint=None) -> Result:
+    """Carry `workload` over `fabric` and return what was observed.
+
+    until: ps at which to stop; by default when the workload says, or when the last flow is done. memory: bytes the run
+    may need; by default 80 % of the machine's. progress: called with the run between strides. checkpoint: a
+    `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the result removes it. Ctrl-C waits for
+    the end of a stride, some milliseconds, and raises `Interrupted`, which holds the result so far.
+    """
+    allow(fabric, memory, planned=getattr(workload, "flows", None))
+    flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+    allow(fabric, memory, drawn=flows)
+    until = horizon(workload, flows, until)
+    session = Session(fabric, workload, flows, seed=seed, until=until, checkpoint=checkpoint)
+    with deferred_interrupt() as interrupted:
+        fabric.advance(session.state, until=until, watch=session.watch(progress, interrupted))
+    if interrupted():
+        raise Interrupted(session.result())
+    return session.result()
+
+
+class Session:
+    """A run from its first stride, or from a checkpoint, to its result; knows what it has cost so far."""
+
+    def __init__(self, fabric, workload, flows, *, seed, until, checkpoint):
+        self.began, self.began_cpu = perf_counter(), process_time()
+        self.fabric, self.workload, self.flows, self.seed = fabric, workload, flows, seed
+        self.call, self.before = describe_call(fabric, workload, seed, until), {"wall_s": 0.0, "cpu_s": 0.0}
+        self.checkpoint = checkpoint if hasattr(fabric, "freeze") else None
+        if self.checkpoint is not None and self.checkpoint.exists():
+            self.before, arrays = self.checkpoint.read(self.call)
+            self.state = fabric.thaw(flows, arrays, seed=seed)
+        else:
+            self.state = fabric.prepare(flows, seed=seed)
+
+    @property
+    def spent(self) -> dict:
+        """Seconds of wall and processor time, those before a checkpoint included."""
+        wall, cpu = perf_counter() - self.began, process_time() - self.began_cpu
+        return {"wall_s": self.before["wall_s"] + wall, "cpu_s": self.before["cpu_s"] + cpu}
+
+    def watch(self, progress, interrupted):
+        """What to do between strides."""
+
+        def look(run):
+            if progress is not None:
+                progress(run)
+            if interrupted():
+                raise Interrupted(self.keep())
+            if self.checkpoint is not None and self.checkpoint.due:
+                self.keep()
+
+        return look
+
+    def keep(self) -> Result:
+        """Put the run on disk, if it is to be kept, and return what was seen so far."""
+        partial = self.result(partial=True)
+        if self.checkpoint is not None:
+            self.checkpoint.write({**self.call, "spent": self.spent}, self.fabric.freeze(self.state), partial)
+        return partial
+
+    def result(self, partial=False) -> Result:
+        """What was seen so far."""
+        seen, spent = self.fabric.observe(self.state, self.flows), self.spent
+        result = Result.collect(
+            self.fabric, self.workload, self.flows, seen, seed=self.seed, wall=spent["wall_s"], cpu=spent["cpu_s"],
+            partial=partial,
+        )  # fmt: skip
+        asked = {"until": self.call["until"], "inputs": self.call["inputs"]}
+        return replace(result, provenance={**result.provenance, **asked})
+
+
+def horizon(workload, flows, until=None) -> int | None:
+    """When a run stops, in ps, or None: when the last flow is done. Flows without an end need one."""
+    chosen = getattr(workload, "until", None) if until is None else until
+    require(chosen is None or 0 < chosen <= LATEST, "until", "above 0 ps", chosen)
+    if chosen is None and isinstance(flows, Flows):
+        endless = int((flows.size >= ENDLESS).sum())
+        require(not endless, "until", f"given, because {endless:,} of {len(flows):,} flows never end", None)
+    return chosen
+
+
+def allow(fabric, memory=None, *, drawn=None, planned=None) -> None:
+    """Raise `TooLarge` if a run is predicted to need more than `memory` bytes, by default 80 % of the machine's.
+
+    Before the flows are drawn their number is a plan, or unknown; fabrics that count by number can already tell.
+    """
+    counts = inspect.signature(fabric.memory).parameters["flows"].default is not inspect.Parameter.empty
+    if drawn is None:
+        planned = planned if isinstance(planned, int) else 0
+        needed = (fabric.memory(planned) if counts else 0) + planned * DRAWING
+    else:
+        planned = len(drawn) if isinstance(drawn, Flows) else 0
+        needed = fabric.memory(planned if counts else drawn)
+    allowed = may_have() if memory is None else memory
+    if needed > allowed:
+        flows = f" and {planned:,} flows" if planned else ""
+        raise TooLarge(
+            f"a run of {fabric.nodes:,} nodes{flows} must fit in {show_size(allowed)} of memory, "
+            f"not need {show_size(needed)}"
+        )
+
+
+def may_have() -> int:
+    """Bytes a run may need unless told: 80 % of the machine's memory, or of what a container leaves of it."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            total = min(total, int(Path(limit).read_text()))
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+    return int(total * SHARE)
+
+
+@contextmanager
+def deferred_interrupt():
+    """Let Ctrl-C wait for the end of a stride, where the state is whole; a second one does not wait.
+
+    Yields a function that says whether it came. Outside the main thread nothing changes: no signal arrives there.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    came = []
+
+    def note(number, frame):
+        if came:
+            raise KeyboardInterrupt
+        came.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.signal(signal.SIGINT, before)
