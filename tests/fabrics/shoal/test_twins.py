@@ -1,0 +1,83 @@
+"""Kernel and twin move the same cells, on random small racks. `make twins` runs this with bounds checking on."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.engine import fingerprint
+from weft.fabrics.shoal import arrays, kernel, released
+from weft.fabrics.shoal.reference import Rack, Released
+from weft.schedule.rotation import rounds
+
+SHARING = st.sampled_from(["round-robin", "shortest"])
+
+
+def flows_among(n, most=20, cells=40, latest=200):
+    pair = st.tuples(st.integers(0, n - 1), st.integers(1, n - 1)).map(lambda p: (p[0], (p[0] + p[1]) % n))
+    flow = st.tuples(pair, st.integers(1, cells), st.just(0) | st.integers(0, latest))
+    return st.lists(flow.map(lambda f: (*f[0], f[1], f[2])), min_size=1, max_size=most).map(
+        lambda flows: sorted(flows, key=lambda f: f[3])
+    )
+
+
+@st.composite
+def racks(draw):
+    n = draw(st.integers(2, 11))
+    delay = draw(st.sampled_from([0, 0, 0, 1, 2, 5]))
+    schedule = rounds(n, draw(st.integers(1, min(4, n - 1))), delay, draw(st.sampled_from(["auto", "rotation", "mirrored"])))
+    options = dict(
+        delay=delay,
+        rules=draw(st.sampled_from(["paper", "paper", "literal"])),
+        ready_queues=draw(st.booleans()),
+        age_interval=draw(st.sampled_from([schedule.slots, 0, 3])),
+        sharing=draw(SHARING),
+    )
+    return schedule, draw(flows_among(n)), options
+
+
+def drive(layout, advance, plan, budget=1 << 40):
+    """Run to the end, in strides of `budget`, growing what runs out."""
+    state = layout.make_state(plan)
+    while (why := advance(plan, state, 1 << 50, budget)) != kernel.DONE:
+        if why != kernel.SPENT:
+            state = layout.grow(state, why)
+    return state
+
+
+def columns(flows):
+    return [[flow[k] for flow in flows] for k in range(4)]
+
+
+@settings(max_examples=120, deadline=None)
+@given(racks(), st.sampled_from([1 << 40, 7]))
+def test_the_kernel_moves_the_same_cells_as_the_reference(rack, budget):
+    schedule, flows, options = rack
+    twin = Rack(schedule, flows, **options).run()
+    state = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), **options), budget)
+    tally = state.tally
+    assert fingerprint.show(state.print) == str(twin.fingerprint)
+    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
+    assert tally[[kernel.LOCAL, kernel.FORWARDED, kernel.DELIVERED]].tolist() == [
+        twin.cells["local"], twin.cells["forwarded"], twin.cells["delivered"]
+    ]  # fmt: skip
+    assert tally[[kernel.MAX_QUEUE, kernel.MAX_NODE, kernel.MAX_HELD]].tolist() == [
+        twin.max_queue, twin.max_node, twin.max_held
+    ]  # fmt: skip
+    if options["rules"] == "paper":
+        assert twin.broken == {"subflow": 0, "bound": 0} and tally[kernel.OVER_BOUND] == 0
+    else:
+        assert tally[kernel.OVER_SUBFLOW] == twin.broken["subflow"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), st.integers(2, 11), SHARING)
+def test_the_released_kernel_moves_the_same_cells_as_its_reference(data, n, sharing):
+    flows = data.draw(flows_among(n))
+    interval = data.draw(st.sampled_from([0, n - 1, 3]))
+    twin = Released(n, flows, age_interval=interval, sharing=sharing).run()
+    plan = released.make_plan(
+        rounds(n), *columns(flows), delay=0, rules="released", ready_queues=True, age_interval=interval, sharing=sharing
+    )
+    state = drive(released, released.advance, plan)
+    assert fingerprint.show(state.print) == str(twin.fingerprint)
+    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
+    assert state.tally[kernel.OVER_SUBFLOW] == 0
