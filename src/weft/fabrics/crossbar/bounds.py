@@ -75,8 +75,3 @@ def emulating_speedup(ports: int) -> Fraction:
     """Speed-up that is necessary and sufficient to emulate FIFO output queueing (Chuang and others 1999): 2 - 1/N."""
     return 2 - Fraction(1, ports)
 
-
-def shared_bits(ports: int, width: int, depth: int = 64) -> int:
-    """Memory of SMiSLIP in bits, eq. (2), with log2(D N) rounded up where it is not whole."""
-    address = (depth * ports - 1).bit_length()
-    return ports * (depth * ports * width + 2 * depth * ports * address + depth * ports**2)

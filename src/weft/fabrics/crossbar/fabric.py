@@ -46,8 +46,8 @@ class Crossbar:
     speedup: float | None = param(
         None, "matchings per slot (cioq), by default 2 - 1/ports; memory cycles per slot (gcq), by default group"
     )
-    crossing: int = param(2, "slow cycles to cross from one clock to the other (gcq)")
-    memory_cycles: int = param(3, "cycles through a shared memory (shared, gcq)")
+    crossing: int = param(timing.CROSSING, "slow cycles to cross from one clock to the other (gcq)")
+    memory_cycles: int = param(timing.MEMORY_CYCLES, "cycles through a shared memory (shared, gcq)")
     pipeline: int | None = param(None, "registers along a row of sub-switches (gcq); by default ports/group")
     flow_control: bool | None = param(
         None, "senders see full buffers and wait, and no cell is lost; by default so for flows, not for traffic"
@@ -129,7 +129,7 @@ class Crossbar:
     @property
     def clock(self) -> int:
         """Clock period in ps, of the slow clock where there are two."""
-        return self.cycle or timing.measured_cycle(self.buffers, self.ports, self.cell * 8) or timing.DESIGN
+        return self.cycle or timing.measured_cycle(self.buffers, self.ports, self.cell * 8) or timing.DESIGN_CYCLE
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -202,6 +202,18 @@ class Crossbar:
 
         return layout.size(self, flows)
 
+    def freeze(self, state) -> dict[str, np.ndarray]:
+        """A run under way as arrays."""
+        from weft.fabrics.crossbar import layout
+
+        return layout.freeze(state)
+
+    def thaw(self, flows, arrays, *, seed: int = 0):
+        """The run from such arrays."""
+        from weft.fabrics.crossbar import layout
+
+        return layout.thaw(self, flows, arrays, seed)
+
     def advance(self, state, until: int | None = None, watch=None) -> None:
         """Run until `until` ps, or until the traffic or the flows end; call `watch(state)` every few milliseconds."""
         from weft.fabrics.crossbar import kernel
@@ -213,12 +225,14 @@ class Crossbar:
         run = kernel.staged if self.buffers not in MATCHED else kernel.matched
         run = kernel.emulated if self.algorithm in EMULATING else run
         run = kernel.sprint if self._sprints(state) else run
+        run(state, int(state.clock[0]))  # compiles, or loads what was compiled: not to be timed
         stride = 64
         while state.clock[0] < end:
             stop = min(int(state.clock[0]) + stride, end)
             began = perf_counter()
             run(state, stop)
             took = perf_counter() - began
+            state.spent[0] += took
             self._check(state)
             if watch is not None:
                 watch(state)
@@ -305,26 +319,18 @@ class Crossbar:
                 "delivered": rows[:, 2],
                 "lost": rows[:, 3],
             },
-            work={"slots": slots, "node_slots": slots * n},
+            work={"slots": slots, "node_slots": slots * n, "seconds": float(state.spent[0])},
             notes=tuple(self._notes(state)),
         )
 
     def _latency(self, state):
         """Nanoseconds from port to port: the stages, and the slots that cells waited."""
-        slow, width, waited = self.clock, self.ports, _mean_delay(state)
-        formula = {}
-        if self.buffers == "shared":
-            formula["eq6"] = timing.eq6(slow, width, self.memory_cycles) / ns
-        if self.buffers == "gcq":
-            cycles = {"group": int(self.phases), "write": self.crossing, "read": self.crossing}
-            cycles |= {"memory_cycles": self.memory_cycles, "pipeline": self.stages[2].cycles}
-            formula["eq7"] = timing.eq7(slow, width, **cycles) / ns
-            formula["eq7_fast_pipeline"] = timing.eq7(slow, width, fast_pipeline=True, **cycles) / ns
+        waited = _mean_delay(state)
         return {
-            "stages": {stage.name: stage.time / ns for stage in self.stages},
+            "stages": {stage.name: stage.time_ns for stage in self.stages},
             "unloaded": self.unloaded / ns,
             "mean": None if waited is None else (self.unloaded + max(waited - self.least_delay, 0) * self.slot) / ns,
-            **formula,
+            **timing.formula(self.buffers, self.ports, self.group, self.clock),
         }
 
     def _notes(self, state):

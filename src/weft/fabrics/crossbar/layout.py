@@ -128,6 +128,7 @@ def shapes(fabric, traffic) -> dict[str, tuple]:
         "last": (n, _I8),
         "print": (2, _U8),
         "samples": ((SAMPLES + 1, 4), _I8),
+        "spent": (1, np.float64),
     }
 
 
@@ -178,10 +179,28 @@ def state(fabric, traffic, seed: int) -> State:
     return s
 
 
+POOLED = ("cells", "info", "ready", "free", "lists")  # an entry per cell of the pool, most of them never used
+
+
+def freeze(s: State) -> dict[str, np.ndarray]:
+    """The arrays by name, without the cells that were never used."""
+    used = int(s.level[Level.FRESH])
+    return {name: array[:used] if name in POOLED else array for name, array in s._asdict().items()}
+
+
+def thaw(fabric, traffic, arrays, seed: int) -> State:
+    """The state from such arrays."""
+    s = state(fabric, traffic, seed)
+    for name, array in arrays.items():
+        getattr(s, name)[: len(array)] = array
+    return s
+
+
 def _fill(plan, fabric, traffic, waits, inside):
     n = fabric.ports
     depth = fabric.queue_depth
     registers = n // fabric.group if fabric.pipeline is None else fabric.pipeline
+    plan[Plan.LENGTH] = fabric.slot
     plan[Plan.PORTS], plan[Plan.BUFFERS] = n, Buffers[fabric.buffers.upper()]
     plan[Plan.SCHEDULER], plan[Plan.ITERATIONS] = Scheduler[fabric.algorithm.upper()], fabric.iterations
     plan[Plan.DEPTH], plan[Plan.CAPACITY] = depth, depth * n

@@ -49,7 +49,8 @@ class Plan(IntEnum):
     UNIFORM = 22
     SENDERS = 23  # number of the first sender's queue, behind those of the switch
     PERIOD = 24  # slots from one sample to the next
-    SIZE = 25
+    LENGTH = 25  # ps of a slot
+    SIZE = 26
 
 
 class Kind(IntEnum):
@@ -157,3 +158,24 @@ class State(NamedTuple):
     last: np.ndarray  # (n,) int64 [j]  slot after the one in which output j sent last
     print: np.ndarray  # (2,) uint64  the fingerprint
     samples: np.ndarray  # (rows, 4) int64  slot, copies inside, delivered, lost
+    spent: np.ndarray  # (1,) float64  seconds in the kernel; decides nothing
+
+    @property
+    def now(self) -> int:
+        """Simulated time in ps."""
+        return int(self.clock[0] * self.plan[Plan.LENGTH])
+
+    @property
+    def work(self) -> int:
+        """Ports times slots so far."""
+        return int(self.clock[0] * self.plan[Plan.PORTS])
+
+    @property
+    def flows(self) -> int:
+        """Flows there are."""
+        return len(self.flow_src)
+
+    @property
+    def finished(self) -> int:
+        """Flows that have been delivered."""
+        return int((self.flow_finish >= 0).sum())

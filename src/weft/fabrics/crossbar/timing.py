@@ -1,30 +1,41 @@
-"""From slots to nanoseconds: the stages a cell goes through, each with its clock, and the paper's measured clocks.
+"""From slots to nanoseconds: the stages a cell goes through, each with its clock.
 
 The simulator counts slots; a slot is the time a cell takes on the line. Inside the switch a cell passes stages that are
-counted in cycles of a clock, and waits in between. What a cell needs without waiting is the sum of its stages.
+counted in cycles of a clock, and waits in between. What a cell needs without waiting is the sum of its stages. The
+paper's own formulas and its measured clocks are in `weft.models.fpga`.
 """
 
+from functools import cache
 from typing import NamedTuple
 
-from weft.units import s
+from weft.models import fpga
+from weft.units import ns, s
 
-KILOHERTZ = {  # Table V: (buffers, ports, bits of a cell) -> kHz at which the design closed timing; gcq: the slow clock
-    ("shared", 8, 256): 228_680, ("shared", 8, 640): 206_310, ("shared", 8, 1280): 206_650,
-    ("shared", 16, 256): 201_490, ("shared", 16, 640): 192_530, ("shared", 16, 1280): 183_790,
-    ("shared", 32, 256): 135_650, ("shared", 32, 640): 109_890, ("shared", 32, 1280): 56_727,
-    ("shared", 64, 256): 52_460,
-    ("gcq", 8, 256): 55_490, ("gcq", 8, 640): 54_140, ("gcq", 8, 1280): 48_310,
-    ("gcq", 16, 256): 54_290, ("gcq", 16, 640): 52_690, ("gcq", 16, 1280): 43_670,
-    ("gcq", 32, 256): 51_280, ("gcq", 32, 640): 50_640, ("gcq", 32, 1280): 46_420,
-    ("gcq", 64, 256): 49_290, ("gcq", 64, 640): 48_560,
-}  # fmt: skip
-DESIGN = 25_000  # ps: Table II, 40 MHz, for every other design
+DESIGNS = {"voq": "islip", "shared": "smislip", "gcq": "gcq"}  # what the paper calls them
+MEMORY_CYCLES = fpga.MEMORY_CYCLES
+CROSSING = 4  # slow cycles, each way: not printed; eight in all is the even number nearest to a fit of Table VI
+DESIGN_CYCLE = s // fpga.TARGET
 
 
+@cache
 def measured_cycle(buffers: str, ports: int, bits: int) -> int | None:
     """Clock period in ps that the paper reached for this design (Table V), or None."""
-    kilohertz = KILOHERTZ.get((buffers, ports, bits))
-    return None if kilohertz is None else round(s / (kilohertz * 1000))
+    if buffers not in DESIGNS:
+        return None
+    clock = fpga.Design(design=DESIGNS[buffers], ports=ports, width=bits, speedup=1).measured_clock
+    return None if clock is None else round(s / clock)
+
+
+def formula(buffers: str, ports: int, group: int, cycle: int) -> dict[str, float]:
+    """Latency in ns by the paper's equation for this design, if there is one; eq. (7) with both readings of C_p."""
+    clock = s / cycle
+    if buffers == "shared":
+        return {"eq6": float(fpga.Design(design="smislip", ports=ports).latency_ns(clock))}
+    if buffers == "gcq":
+        design = fpga.Design(design="gcq", ports=ports, speedup=group)
+        printed, fast = (float(design.latency_ns(clock, pipeline)) for pipeline in ("slow", "fast"))
+        return {"eq7": printed, "eq7_fast_pipeline": fast}
+    return {}
 
 
 def log2_up(ports: int) -> int:
@@ -43,14 +54,6 @@ class Stage(NamedTuple):
     def time(self) -> int:
         return self.cycles * self.cycle
 
-
-def eq6(cycle: int, ports: int, memory_cycles: int = 3) -> int:
-    """Latency of SMiSLIP in ps, eq. (6): T C_MBS + T log2 N."""
-    return cycle * (memory_cycles + log2_up(ports))
-
-
-def eq7(slow: int, ports: int, *, group=4, write=2, read=2, memory_cycles=3, pipeline=None, fast_pipeline=False) -> int:
-    """Latency of GCQ in ps, eq. (7): T_s C_wr + T_s C_rd + T_f C_MBS + T_s C_p, or T_f C_p with `fast_pipeline`."""
-    fast = slow // group
-    pipeline = ports // group if pipeline is None else pipeline
-    return slow * (write + read) + fast * memory_cycles + (fast if fast_pipeline else slow) * pipeline
+    @property
+    def time_ns(self) -> float:
+        return self.time / ns

@@ -1,0 +1,51 @@
+"""The crossbar against theory and against the paper's sentences: tables, pictures and verdicts.
+
+    python verification/crossbar.py [figure …] [--scale small|paper] [-o folder]
+
+Prints every table and, for every claim, whether it holds and what was measured. A claim that does not hold is a
+finding, not a failure: the exit code is 0 unless a comparison with theory (Karol, Chuang) fails.
+"""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from weft.papers.fpga import FIGURES, measure, text
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("figures", nargs="*", default=FIGURES, help=f"of {', '.join(FIGURES)}")
+    parser.add_argument("--scale", choices=("small", "paper"), default="small")
+    parser.add_argument("-o", "--output", type=Path, help="folder for pictures and their csv")
+    options = parser.parse_args(arguments)
+    failed = False
+    for name in options.figures:
+        figure = importlib.import_module(f"weft.papers.fpga.{name}")
+        print(f"\n## {name}: {figure.__doc__.splitlines()[0]}\n")
+        if name == "depth":
+            table = figure.depths(options.scale)
+        elif name == "latency":
+            table = figure.table(options.scale)
+        else:
+            table = measure(figure.study(options.scale))
+        if name == "sharing":
+            for row in table:
+                row["loss"] = row["lost"] / row["offered"]
+        print(text(table, figure.COLUMNS))
+        if name == "latency":
+            print("\n" + text(figure.aggregate(), ("design", "line_gbps", "ports", "aggregate_tbps")))
+        print()
+        for claim in figure.CLAIMS:
+            holds, measured = claim.check(table)
+            print(f"{'holds' if holds else 'DOES NOT HOLD'}  [{claim.id}] {claim.statement}\n    {measured}")
+            failed |= not holds and claim.id.startswith("Karol")
+        if options.output:
+            options.output.mkdir(parents=True, exist_ok=True)
+            figure.draw(table).save(options.output / f"crossbar-{name}.svg")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
