@@ -55,32 +55,28 @@ def _hops(graph, table) -> np.ndarray:
 
 
 def deadlock(state) -> list[int]:
-    """Ports on a cycle of pauses: each is paused, holds packets, and waits for the next of the cycle to move.
+    """Paused ports that can never move again.
 
-    Port a, which leads to switch v, is stopped by v because of packets that came by a and wait in v; a waits for port b
-    of v if one of those packets is in b's queue. A cycle of such waits among paused ports never resolves.
+    A paused port a is waiting for the switch it leads to; that one resumes it when enough of the bytes that came by a
+    have left. If more than that wait in ports which are themselves stuck, they never will. The largest set of ports of
+    which this is true is found by beginning with all paused ports and taking away those that can move.
     """
-    ports, rows = state.ports, state.rows
-    stuck = np.flatnonzero((ports["paused"] == 1) & (ports["packets"] > 0))
-    waits: dict[int, set[int]] = {}
-    for b in stuck.tolist():
+    ports, rows, world = state.ports, state.rows, state.world[0]
+    stuck = set(np.flatnonzero((ports["paused"] == 1) & (ports["stopped"] == 1)).tolist())
+    held: dict[int, dict[int, int]] = {}  # port that came -> port it waits at -> bytes
+    for b in stuck:
         r = int(ports["head"][b])
         for _ in range(int(ports["packets"][b])):
-            came = int(rows["port"][r])
-            if came >= 0 and ports["paused"][came] and not ports["host"][b]:
-                waits.setdefault(came, set()).add(b)
+            at = held.setdefault(int(rows["port"][r]), {})
+            at[b] = at.get(b, 0) + int(rows["size"][r])
             r = int(rows["next"][r])
-    on_cycle, seen = [], {}
-
-    def visit(a, trail):
-        seen[a] = 1
-        for b in waits.get(a, ()):
-            if b in trail:
-                on_cycle.extend(trail[trail.index(b) :])
-            elif b not in seen:
-                visit(b, [*trail, b])
-
-    for a in list(waits):
-        if a not in seen:
-            visit(a, [a])
-    return sorted(set(on_cycle))
+    while True:
+        free = set()
+        for a in stuck:
+            pool = int(world["share"]) * int(state.pool[ports["to"][a]] - state.buffered[ports["to"][a]]) >> 10
+            resume = (pool if world["share"] else int(world["xoff"])) - int(world["xoff"] - world["xon"])
+            if sum(size for b, size in held.get(a, {}).items() if b in stuck) <= max(resume, 0):
+                free.add(a)
+        if not free:
+            return sorted(stuck)
+        stuck -= free

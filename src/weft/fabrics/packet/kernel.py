@@ -8,9 +8,11 @@ from weft.engine.views import kernel
 from weft.fabrics.packet.network import fail, flush, forward, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
+    ALPHA,
     BOUNCED,
+    CNP,
     DATA,
-    DELAYED,
+    DCQCN,
     FREE,
     LAST_PACKET,
     MPTCP,
@@ -18,15 +20,17 @@ from weft.fabrics.packet.state import (
     NDP,
     PACE,
     PAUSE,
+    RAISE,
     RESUME,
     RTO,
+    TURN,
     flows,
     ports,
     print_,
     rows,
     traffic,
 )
-from weft.fabrics.packet.transports import ndp, tcp
+from weft.fabrics.packet.transports import dcqcn, ndp, tcp
 from weft.fabrics.packet.transports.flow import open_slot
 
 DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
@@ -56,6 +60,12 @@ def deliver(s, r):
                 ndp.on_nack(s, r)
             else:
                 ndp.on_pull(s, r)
+        elif p.kind == DATA:
+            dcqcn.on_data(s, r)
+        elif p.kind == CNP:
+            dcqcn.on_cnp(s, r)
+        else:
+            dcqcn.on_ack(s, r)
     events.give(s, rows(s), r)
 
 
@@ -63,14 +73,26 @@ def deliver(s, r):
 def fire(s, r):
     """Timer r is due."""
     kind = rows(s)[r].kind
-    if kind == RTO and s.transport <= MPTCP:
-        tcp.on_timeout(s, r)
-    elif kind == RTO and s.transport == NDP:
-        ndp.on_tick(s, r)
+    if s.transport <= MPTCP:
+        if kind == RTO:
+            tcp.on_timeout(s, r)
+        else:
+            tcp.on_delayed(s, r)
+    elif s.transport == NDP:
+        if kind == RTO:
+            ndp.on_tick(s, r)
+        else:
+            ndp.on_pace(s, r)
     elif kind == PACE:
-        ndp.on_pace(s, r)
-    elif kind == DELAYED:
-        tcp.on_delayed(s, r)
+        dcqcn.on_pace(s, r)
+    elif kind == TURN:
+        dcqcn.on_turn(s, r)
+    elif kind == ALPHA:
+        dcqcn.on_alpha(s, r)
+    elif kind == RAISE:
+        dcqcn.on_raise(s, r)
+    else:
+        dcqcn.on_timeout(s, r)
     events.give(s, rows(s), r)
 
 
@@ -95,10 +117,12 @@ def advance(world, until, budget):
             s.now = limit
             slot = open_slot(s, s.next_flow)
             s.next_flow += 1
-            if s.transport == NDP:
+            if s.transport <= MPTCP:
+                tcp.begin(s, slot)
+            elif s.transport == NDP:
                 ndp.begin(s, slot)
             else:
-                tcp.begin(s, slot)
+                dcqcn.begin(s, slot)
             flush(s)
             continue
         if r == events.NONE:
@@ -130,6 +154,10 @@ def advance(world, until, budget):
         else:
             fire(s, r)
             flush(s)
+        if s.roomy != events.NONE:
+            if s.transport == DCQCN:
+                dcqcn.on_room(s, s.roomy)
+            s.roomy = events.NONE
     return PAUSED
 
 

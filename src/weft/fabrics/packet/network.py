@@ -24,6 +24,7 @@ from weft.fabrics.packet.state import (
     LOSSLESS,
     MARKED,
     PAUSE,
+    PRIORITY,
     RESUME,
     ROUND_ROBIN,
     TRIM,
@@ -111,7 +112,6 @@ def accept_fifo(s, r, k):
         if backlog + took > port.peak:
             port.peak = backlog + took
     port.busy = now + backlog + took
-    port.carried += 1
     port.carried_bytes += p.size
     p.port = k
     p.epoch = port.epoch
@@ -158,7 +158,9 @@ def _wake_later(s, k):
 
 @inlined
 def _tell(s, came, kind):
-    """Send a pause or resume frame to the sender of port `came`, ahead of all data."""
+    """Send a pause or resume frame to the sender of port `came`, ahead of all data, unless the link is down."""
+    if ports(s)[came ^ 1].up == 0:
+        return
     r = events.take(s, rows(s))
     p = rows(s)[r]
     p.kind, p.flags, p.sub, p.dst, p.flow, p.id, p.seq, p.size = kind, 0, 0, -1, -1, -1, came, s.smallest
@@ -233,10 +235,11 @@ def begin(s, k, at):
         port.bytes -= p.size
         port.turn = 0
         _unhold(s, r, k)
+        if port.host == 1:
+            s.roomy = np.int64(port.frm)
     else:
         return
     port.busy = at + wire_time(port, p.size)
-    port.carried += 1
     port.carried_bytes += p.size
     p.port = k
     p.epoch = port.epoch
@@ -292,7 +295,7 @@ def accept_queue(s, r, k):
         return events.NONE
     if s.lazy == 1:
         settle(s, k)
-    high = p.kind != DATA or p.flags & (TRIMMED | URGENT) != 0
+    high = p.kind != DATA or p.flags & TRIMMED != 0 or (p.flags & URGENT != 0 and s.queue == PRIORITY)
     if not high and port.host == 0:
         if s.queue == TRIM:
             if port.packets > 0 and port.bytes + p.size > port.capacity:
@@ -325,7 +328,8 @@ def accept_queue(s, r, k):
             port.marked += 1
             s.marks += 1
     if high and port.host == 0 and port.bytes_high + p.size > s.capacity_high:
-        if s.bounce == 1 and p.kind == DATA and p.flags & BOUNCED == 0 and flows(s)[p.flow].id == p.id:
+        trimmed = s.queue == TRIM and p.kind == DATA
+        if s.bounce == 1 and trimmed and p.flags & BOUNCED == 0 and flows(s)[p.flow].id == p.id:
             p.flags |= BOUNCED
             p.dst = flows(s)[p.flow].src
             p.path = p.seq

@@ -60,7 +60,7 @@ class Network:
         self.fabric, self.flows, self.seed = fabric, flows, seed
         self.set = fabric.settings
         self.now, self.made, self.agenda = 0, 0, []
-        self.outbox = deque()
+        self.outbox, self.sent_from = deque(), None
         self.print, self.key = Fingerprint(), key(seed, 0x706B74)
         self.tie_key = key(seed, 0x7469)
         self.graph, self.routes = fabric.graph, fabric.routes
@@ -119,6 +119,9 @@ class Network:
             while self.outbox:
                 packet, host = self.outbox.popleft()
                 self.forward(packet, host)
+            if self.sent_from is not None:
+                nic, self.sent_from = self.sent_from, None
+                nic.sent_one()
 
     def change(self, time, changes):
         """Fail, repair, and route by what was known `converge` ago."""
@@ -203,7 +206,7 @@ class Port:
         self.turn = self.draws = self.ingress = 0
         unit = wire_time(net.fabric.wire_size, self.rate) if set_.queue == "droptail" else net.fabric.wire_size
         self.capacity = set_.buffer * unit
-        self.header_capacity = set_.buffer * net.fabric.wire_size
+        self.header_capacity = 1 << 60 if set_.queue == "lossless" else set_.buffer * net.fabric.wire_size
         self.mark_from, self.mark_all = set_.mark_from * unit, max(set_.mark_all, set_.mark_from) * unit
 
     def draw(self, n):
@@ -249,7 +252,7 @@ class Port:
     def accept_queue(self, packet):
         net, set_ = self.net, self.set
         self.settle()
-        high = packet.kind != "data" or packet.trimmed or packet.urgent
+        high = packet.kind != "data" or packet.trimmed or (packet.urgent and set_.queue == "priority")
         if not high and not self.host:
             full = self.held(self.data) + packet.size > self.capacity
             if set_.queue == "trim":
@@ -273,7 +276,8 @@ class Port:
             if not high:
                 self.mark(packet, self.held(self.data))
         if high and not self.host and self.held(self.headers) + packet.size > self.header_capacity:
-            if set_.bounce and packet.kind == "data" and not packet.returned and packet.flow.open:
+            trimmed = set_.queue == "trim" and packet.kind == "data"
+            if set_.bounce and trimmed and not packet.returned and packet.flow.open:
                 packet.returned, packet.dst, packet.path = True, packet.flow.src, packet.seq
                 net.count["bounces"] += 1
             else:
@@ -323,6 +327,8 @@ class Port:
     def tell(self, kind):
         """Send a pause or resume frame about this port back to its sender, ahead of all data."""
         back = self.net.ports[self.k ^ 1]
+        if not back.up:
+            return
         back.headers.append(Packet(kind, LEAST, seq=self.k))
         back.wake_later()
 
@@ -374,8 +380,8 @@ class Port:
         net.at(self.busy + self.delay, lambda: net.arrive(packet, self))
         if self.headers or (self.data and not self.paused):
             self.wake_later()
-        if self.host and packet.kind == "data":
-            net.nics[self.frm].sent_one()
+        if self.host and packet.kind == "data" and net.set.transport == "dcqcn":
+            net.sent_from = net.nics[self.frm]
 
     def fail(self):
         self.settle()
@@ -427,13 +433,41 @@ class Puller:
 
 
 class Nic:
-    """Stands in for a host that sends whatever its transport hands it."""
+    """Takes ready DCQCN flows in turn, a packet each, while fewer than two packets wait on the port."""
 
     def __init__(self, net, host):
-        self.net, self.host = net, host
+        self.net = net
+        self.port = next(port for port in net.ports if port.frm == host)
+        self.turn, self.free_at, self.pacing, self.blocked = deque(), 0, False, False
+
+    def join(self, sub):
+        self.turn.append(sub)
+        self.pace()
+
+    def pace(self):
+        if self.turn and not self.pacing and not self.blocked:
+            self.pacing = True
+            self.net.at(max(self.net.now, self.free_at), self.take)
+
+    def take(self):
+        self.pacing = False
+        if len(self.port.data) >= 2:
+            self.blocked = True
+            return
+        while self.turn:
+            sub = self.turn.popleft()
+            sub.queued = False
+            if sub.flow.open and sub.may_send():
+                size = sub.emit()
+                self.free_at = self.net.now + wire_time(size, self.port.rate)
+                sub.ready()
+                self.pace()
+                return
 
     def sent_one(self):
-        pass
+        if self.blocked:
+            self.blocked = False
+            self.pace()
 
 
 class Flow:
@@ -901,7 +935,138 @@ class Ndp(Flow):
                 self.net.pullers[self.flow.dst].owe(self)
 
 
-FLOWS = {"tcp": Tcp, "dctcp": Dctcp, "mptcp": Mptcp, "ndp": Ndp}
+class Dcqcn(Flow):
+    """Rate-controlled by CNPs, on a lossless network; see transports/dcqcn.py."""
+
+    class Subflow(Flow.Subflow):
+        def __init__(self, flow, k):
+            super().__init__(flow, k)
+            self.nic = flow.net.nics[flow.src]
+            self.line = self.rate = self.target = self.nic.port.rate
+            self.alpha, self.i, self.j, self.bytes = ONE, 0, 0, 0
+            self.turn = self.decay = self.increase = None
+            self.queued, self.wait = False, 0
+            self.last_cnp, self.asked, self.pending = -self.set.cnp_gap, False, 0
+
+        def timers(self):
+            return [self.timer, self.turn, self.decay, self.increase]
+
+        # the sender
+
+        def begin(self):
+            self.ready()
+
+        def may_send(self):
+            more = self.nxt < self.top or self.flow.taken < self.flow.segments
+            return self.nxt - self.una < self.set.max_window and more
+
+        def ready(self):
+            if self.queued or self.turn is not None or not self.may_send():
+                return
+            if self.wait > self.net.now:
+                self.turn = self.net.at(self.wait, self.on_turn)
+            else:
+                self.queued = True
+                self.nic.join(self)
+
+        def on_turn(self):
+            self.turn = None
+            self.ready()
+
+        def emit(self):
+            """Send the next segment; bytes it takes on the wire."""
+            if self.nxt == self.top:
+                self.claim()
+            seq, self.nxt = self.nxt, self.nxt + 1
+            self.send_segment(seq)
+            size = self.net.outbox[-1][0].size
+            self.wait = self.net.now + wire_time(size, self.rate)
+            if not self.deadline:
+                self.arm(self.net.now + self.rto)
+            if self.increase is not None:
+                self.bytes += size
+                if self.bytes >= self.set.raise_bytes:
+                    self.bytes -= self.set.raise_bytes
+                    self.j += 1
+                    self.raise_rate()
+            return size
+
+        def on_cnp(self, packet):
+            self.target = self.rate
+            self.rate = max(self.rate - self.rate * (self.alpha // 2) // ONE, self.set.rate_min)
+            self.alpha += (ONE - self.alpha) >> self.set.gain_shift
+            self.i = self.j = self.bytes = 0
+            for timer in (self.decay, self.increase):
+                if timer is not None:
+                    timer.cancel()
+            self.decay = self.net.at(self.net.now + self.set.alpha_gap, self.on_decay)
+            self.increase = self.net.at(self.net.now + self.set.raise_gap, self.on_increase)
+
+        def on_decay(self):
+            step = self.alpha >> self.set.gain_shift
+            self.alpha -= step
+            self.decay = self.net.at(self.net.now + self.set.alpha_gap, self.on_decay) if step else None
+
+        def on_increase(self):
+            self.i += 1
+            self.raise_rate()
+            more = self.rate < self.line
+            self.increase = self.net.at(self.net.now + self.set.raise_gap, self.on_increase) if more else None
+
+        def raise_rate(self):
+            rounds = self.set.fast_rounds
+            if min(self.i, self.j) > rounds:
+                self.target += (min(self.i, self.j) - rounds) * self.set.rate_leap
+            elif max(self.i, self.j) >= rounds:
+                self.target += self.set.rate_step
+            self.target = min(self.target, self.line)
+            self.rate = (self.target + self.rate + 1) // 2
+
+        def on_ack(self, packet):
+            ack = packet.seq
+            if ack > self.una:
+                self.una, self.nxt, self.rto = ack, max(self.nxt, ack), self.set.rto_min
+                self.arm(self.net.now + self.rto if self.una < self.top else 0)
+            if packet.kind == "nack" and ack >= self.una:
+                self.nxt = self.una
+            if self.una == self.flow.segments:
+                self.flow.close()
+            else:
+                self.ready()
+
+        on_nack = on_ack
+
+        def on_timeout(self):
+            self.net.count["timeouts"] += 1
+            self.nxt = self.una
+            self.rto = min(2 * self.rto, self.set.rto_max)
+            self.arm(self.net.now + self.rto)
+            self.ready()
+
+        # the receiver
+
+        def on_data(self, packet):
+            seq = packet.seq
+            if packet.marked and self.net.now - self.last_cnp >= self.set.cnp_gap:
+                self.last_cnp = self.net.now
+                self.send_control("cnp", self.expected, seq)
+            if seq > self.expected:
+                if not self.asked:
+                    self.asked = True
+                    self.send_control("nack", self.expected, seq)
+                return
+            if seq == self.expected:
+                self.book(seq)
+                self.expected += 1
+                self.asked = False
+                self.pending += 1
+                if self.pending < self.set.ack_every and not self.flow.done:
+                    return
+            self.pending = 0
+            self.send_control("ack", self.expected, seq)
+
+
+FLOWS = {"tcp": Tcp, "dctcp": Dctcp, "mptcp": Mptcp, "ndp": Ndp, "dcqcn": Dcqcn}
 
 
 def run(fabric, flows, *, seed=0, until=None) -> Network:

@@ -21,6 +21,7 @@ TCP, DCTCP, MPTCP, NDP, DCQCN = 0, 1, 2, 3, 4
 DROPTAIL, TRIM, PRIORITY, LOSSLESS = 0, 1, 2, 3
 ECMP, RANDOM, PERMUTED, ROUND_ROBIN, SINGLE = 0, 1, 2, 3, 4
 
+# Fields that every hop touches come first. Large arrays begin 16 bytes into a cache line, so a row's first 48 share one.
 PACKET = np.dtype(
     [
         *EVENT,
@@ -28,12 +29,12 @@ PACKET = np.dtype(
         ("sub", "u1"),  # which subflow of its flow
         ("epoch", "u1"),  # how often its link had failed when it was accepted
         ("dst", "i4"),  # host it travels to
-        ("flow", "i4"),  # slot of its flow …
-        ("id", "i4"),  # … and the flow that held it then: a slot is used again
-        ("seq", "i4"),  # segment number; of an ACK the next one expected, of a PULL its count
         ("port", "i4"),  # port it crosses; in a queue with events, the one it came by
         ("path", "i4"),  # what is left of its path number
         ("size", "i4"),  # bytes on the wire: preamble and gap included
+        ("flow", "i4"),  # slot of its flow …
+        ("seq", "i4"),  # segment number; of an ACK the next one expected, of a PULL its count
+        ("id", "i4"),  # … and the flow that held the slot when it was sent: a slot is used again
         ("echo", "i4"),  # segment that caused this ACK or NACK
         ("sent", "i8"),  # when the segment left the transport
     ]
@@ -41,16 +42,14 @@ PACKET = np.dtype(
 
 PORT = np.dtype(
     [
-        ("busy", "i8"),  # when the last accepted bit has left
+        ("busy", "i8"),  # when the last accepted bit has left; of queues with a choice, the last bit chosen
         ("delay", "i8"),  # ps on the wire
         ("pace", "i8"),  # ps a byte, or 0 where that is no whole number
-        ("rate", "i8"),
         ("capacity", "i8"),  # of a drop-tail port in ps of backlog, of the others in bytes
         ("mark_from", "i8"),  # marks begin above this, in the unit of capacity
-        ("mark_all", "i8"),  # and above this are certain
+        ("peak", "i8"),  # largest backlog, in the unit of capacity
         ("to", "i4"),
         ("frm", "i4"),
-        # 64 bytes
         ("up", "u1"),
         ("epoch", "u1"),
         ("host", "u1"),  # 1 where the sender is a host: nothing is dropped or marked there
@@ -59,28 +58,30 @@ PORT = np.dtype(
         ("stopped", "u1"),  # 1 while this port's sender has been told to pause
         ("turn", "u1"),  # headers sent since the last data packet
         ("", "u1"),
+        # 64 bytes: all a drop-tail port needs
         ("head", "i4"),  # low queue
         ("tail", "i4"),
         ("head_high", "i4"),  # queue that goes first
         ("tail_high", "i4"),
         ("packets", "i4"),
         ("packets_high", "i4"),
-        ("bytes", "i8"),
-        ("bytes_high", "i8"),
-        ("ingress", "i8"),  # bytes that came by this port and wait in the switch it leads to
-        # counters
-        ("carried", "i8"),  # packets that left
-        ("carried_bytes", "i8"),
-        ("peak", "i8"),  # largest backlog, in the unit of capacity
+        ("bytes", "i4"),
+        ("bytes_high", "i4"),
         ("peak_packets", "i8"),
-        ("peak_ingress", "i8"),
+        ("draws", "i8"),
+        ("ingress", "i8"),  # bytes that came by this port and wait in the switch it leads to
+        ("carried_bytes", "i8"),
+        # 128 bytes
+        ("mark_all", "i8"),  # above this every packet is marked
+        ("rate", "i8"),
         ("dropped", "i8"),
         ("trimmed", "i8"),
         ("marked", "i8"),
         ("pauses", "i8"),
         ("paused_at", "i8"),
         ("paused_for", "i8"),
-        ("draws", "i8"),
+        ("peak_ingress", "i8"),
+        ("", "i8", (7,)),
     ]
 )
 
@@ -159,8 +160,10 @@ HOST = np.dtype(
         ("down", "i4"),
         ("first", "i4"),  # flows waiting for their turn, round robin
         ("last", "i4"),
-        ("pacing", "i4"),  # 1 while a PACE event is on its way
-        ("gap", "i4"),
+        ("nic", "i4"),  # the port of the host; of several, the first
+        ("pacing", "u1"),  # 1 while a PACE event is on its way
+        ("blocked", "u1"),  # DCQCN: 1 while flows wait for room on the port
+        ("", "u1", (2,)),
         ("free_at", "i8"),  # when the pacer may speak again
         ("delivered", "i8"),  # distinct payload bytes received
     ]
@@ -174,7 +177,7 @@ PARAMETERS = (
     ("mark_chance", "capacity_high", "share", "bounce", "trim_tail", "prefer", "xoff", "xon", "ingress_limit"),
     ("pull_gap", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "fast_rounds", "rate_step", "rate_leap", "rate_min"),
 )
-PLACES = ("applied", "next_flow", "free_slot", "used_slots", "live", "finished", "first_out", "last_out")
+PLACES = ("applied", "next_flow", "free_slot", "used_slots", "live", "finished", "first_out", "last_out", "roomy")
 COUNTERS = (
     ("hops", "sent_segments", "resent", "timeouts", "fast_retransmits", "duplicates"),
     ("drop_full", "drop_down", "drop_route", "drop_lossless", "trims", "marks", "bounces", "pauses", "resumes"),
