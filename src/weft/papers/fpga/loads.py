@@ -29,12 +29,14 @@ def study(scale="small"):
     return runs
 
 
-def draw(table, y="delay_mean"):
-    """Mean delay against load, on a logarithmic axis."""
+def draw(table, y="delay_mean", names=None):
+    """Mean delay against load, on a logarithmic axis, for seven of the lines or for those in `names`."""
     from weft.report.plots import plot
 
-    n = table[0]["ports"]
-    return plot(table, x="load", y=y, by="name", title=f"{n} ports, uniform Bernoulli traffic", yscale="log")
+    n, several = table[0]["ports"], table[0]["several"]
+    names = names or ("fifo", "islip, 1", f"islip, {several}", f"pim, {several}", f"lqf, {several}", "gcq", "oq")
+    rows = [row for row in table if row["name"] in names]
+    return plot(rows, x="load", y=y, by="name", title=f"{n} ports, uniform Bernoulli traffic", yscale="log")
 
 
 def _carries_all(table):
