@@ -2,17 +2,16 @@
 
 import pytest
 
+from fabrics.shoal.test_promises import carry, endless, share
 from weft.fabrics.shoal import Shoal
 from weft.workload import ENDLESS, Flows
-
-from fabrics.shoal.test_promises import carry, endless, share
 
 
 @pytest.mark.parametrize(("interval", "first"), [(7, 38), (0, 43)])
 def test_the_prototype_incast_takes_49_slots_and_the_first_flow_gains_by_age(interval, first):
     fabric = Shoal(nodes=8, rules="released", slot=5632, age_interval=interval)
     flows = Flows.of(nodes=8, src=range(1, 8), dst=[0] * 7, size=7 * fabric.payload, start=0)
-    slots = carry(fabric, flows).finish // fabric.slot
+    slots = carry(fabric, flows).finish // fabric.slot_time
     assert (slots.min(), slots.max()) == (first, 49)
 
 

@@ -23,7 +23,9 @@ def flows_among(n, most=20, cells=40, latest=200):
 def racks(draw):
     n = draw(st.integers(2, 11))
     delay = draw(st.sampled_from([0, 0, 0, 1, 2, 5]))
-    schedule = rounds(n, draw(st.integers(1, min(4, n - 1))), delay, draw(st.sampled_from(["auto", "rotation", "mirrored"])))
+    schedule = rounds(
+        n, draw(st.integers(1, min(4, n - 1))), delay, draw(st.sampled_from(["auto", "rotation", "mirrored"]))
+    )
     options = dict(
         delay=delay,
         rules=draw(st.sampled_from(["paper", "paper", "literal"])),
@@ -74,7 +76,7 @@ def test_the_released_kernel_moves_the_same_cells_as_its_reference(data, n, shar
     flows = data.draw(flows_among(n))
     interval = data.draw(st.sampled_from([0, n - 1, 3]))
     twin = Released(n, flows, age_interval=interval, sharing=sharing).run()
-    plan = released.make_plan(
+    plan = arrays.make_plan(
         rounds(n), *columns(flows), delay=0, rules="released", ready_queues=True, age_interval=interval, sharing=sharing
     )
     state = drive(released, released.advance, plan)

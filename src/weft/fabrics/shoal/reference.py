@@ -115,7 +115,9 @@ class Rack:
         arriving = [m for m in self.air if m[0] == self.slot]
         self.air = deque(m for m in self.air if m[0] != self.slot)
         # A link that is its own mirror is taken first: its sender counts on no stranger's cell coming between.
-        for _, _, i, j, cell, feedback in sorted(arriving, key=lambda m: (not self.shares_slot(m[2], m[3]), m[1], m[2])):
+        for _, _, i, j, cell, feedback in sorted(
+            arriving, key=lambda m: (not self.shares_slot(m[2], m[3]), m[1], m[2])
+        ):
             self.receive(i, j, cell, feedback)
         self.check()
         self.slot += 1

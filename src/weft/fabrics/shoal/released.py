@@ -14,14 +14,8 @@ from weft.engine import fingerprint
 from weft.engine.fingerprint import fold
 from weft.engine.jit import kernel
 from weft.fabrics.shoal import arrays
-from weft.fabrics.shoal.kernel import (
-    ACTIVE, AGE_INTERVAL, AGED, CHANNELS, DELIVER, DELIVERED, DONE, EPOCH, FINISH, FINISHED, FLYING, FORWARDED, FREE,
-    LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NUMBER, OUT, OVER_BOUND,
-    OVER_SUBFLOW, OWN, PAIRS_USED, REACHED, SENT, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED,
-    TALLY, UNDELIVERED, VISITS, WANT, AFTER, RELEASE, Plan, next_flow, reorder,
-)  # fmt: skip
-
-__all__ = ["DELIVERED", "FORWARDED", "LOCAL", "MAX_HELD", "MAX_NODE", "MAX_QUEUE", "OVER_BOUND", "OVER_SUBFLOW", "SPENT"]
+from weft.fabrics.shoal import kernel as k
+from weft.fabrics.shoal.kernel import Plan, next_flow, reorder
 
 make_plan = arrays.make_plan
 finish, undelivered, busy_slots = arrays.finish, arrays.undelivered, arrays.busy_slots
@@ -61,16 +55,16 @@ class State(NamedTuple):
     received: np.ndarray  # (n,) int64
     lengths: np.ndarray  # (256,) int64
     quiet: np.ndarray  # (1,) int64      slots for which no cell has moved
-    tally: np.ndarray  # (TALLY,) int64
+    tally: np.ndarray  # (k.TALLY,) int64
     print: np.ndarray  # (2,) uint64
 
 
 def make_state(plan: Plan) -> State:
     """A rack in which nothing has happened."""
-    n, flows = int(plan.numbers[N]), len(plan.src)
+    n, flows = int(plan.numbers[k.N]), len(plan.src)
     pairs, cells, words = min(flows, 4 * n) + 16, max(64, 4 * n), arrays.WINDOW // 64
-    square = {name: np.zeros((n, n), np.int32) for name in (
-        "length", "last", "ready", "turn", "got1", "got2", "sent1", "sent2", "next1", "next2", "row", "pairs")}  # fmt: skip
+    links = ["length", "last", "ready", "turn", "got1", "got2", "sent1", "sent2", "next1", "next2", "row", "pairs"]
+    square = {name: np.zeros((n, n), np.int32) for name in links}
     per_node = {name: np.zeros(n, np.int64) for name in ("waiting", "inflow_since", "inflow_slots", "received")}
     small = {name: np.zeros(n, np.int32) for name in ("now", "count", "incast", "inflow")}
     state = State(
@@ -79,16 +73,16 @@ def make_state(plan: Plan) -> State:
         early=np.zeros((pairs, words), np.uint64), cell=np.zeros((cells, 4), np.int32),
         free=np.arange(cells, dtype=np.int32)[::-1].copy(), air=np.zeros((n, 3), np.int64),
         flow=np.zeros((flows, 4), np.int64), lengths=np.zeros(256, np.int64), quiet=np.zeros(1, np.int64),
-        tally=np.zeros(TALLY, np.int64), print=fingerprint.start(),
+        tally=np.zeros(k.TALLY, np.int64), print=fingerprint.start(),
     )  # fmt: skip
-    state.flow[:, FINISH] = -1
-    state.tally[FREE] = cells
+    state.flow[:, k.FINISH] = -1
+    state.tally[k.FREE] = cells
     return state
 
 
 def grow(state: State, why: int) -> State:
     """The same state with twice the room for what ran out."""
-    if why == MORE_PAIRS:
+    if why == k.MORE_PAIRS:
         rows = ("leave", "pair", "target", "early")
         return state._replace(**{name: arrays._longer(getattr(state, name)) for name in rows})
     return arrays.grow(state, why)
@@ -99,58 +93,57 @@ def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
     src, dst, cells, start = plan.src, plan.dst, plan.cells, plan.start
     tally, pair, flow, count = state.tally, state.pair, state.flow, state.count
-    slot = tally[SLOT]
-    while tally[STARTED] < start.size and start[tally[STARTED]] <= slot:
-        f = tally[STARTED]
+    slot = tally[k.SLOT]
+    while tally[k.STARTED] < start.size and start[tally[k.STARTED]] <= slot:
+        f = tally[k.STARTED]
         i, d = src[f], dst[f]
         h = state.row[i, d] - 1
         if h < 0:
-            if tally[PAIRS_USED] == state.target.size:
+            if tally[k.PAIRS_USED] == state.target.size:
                 return False
-            h = tally[PAIRS_USED]
-            tally[PAIRS_USED] += 1
+            h = tally[k.PAIRS_USED]
+            tally[k.PAIRS_USED] += 1
             state.row[i, d] = h + 1
-            pair[h, SOURCE], state.target[h] = i, d
-        if pair[h, UNDELIVERED] == 0:
+            pair[h, k.SOURCE], state.target[h] = i, d
+        if pair[h, k.UNDELIVERED] == 0:
             state.incast[d] += 1
-            tally[LIVE] += 1
-        g = pair[h, SERVED] - 1
+            tally[k.LIVE] += 1
+        g = pair[h, k.SERVED] - 1
         if g < 0:
             state.pairs[i, count[i]] = h
             count[i] += 1
-            pair[h, SINCE], pair[h, SERVED] = slot, f + 1
-            tally[ACTIVE] += 1
-            flow[f, AFTER] = f
-        elif plan.numbers[SHORTEST]:
-            k = g
-            while flow[k, AFTER] != g and cells[flow[k, AFTER]] <= cells[f]:
-                k = flow[k, AFTER]
-            if cells[flow[k, AFTER]] <= cells[f]:
-                k = g
-                pair[h, SERVED] = f + 1
-            flow[f, AFTER] = flow[k, AFTER]
-            flow[k, AFTER] = f
+            pair[h, k.SINCE], pair[h, k.SERVED] = slot, f + 1
+            tally[k.ACTIVE] += 1
+            flow[f, k.AFTER] = f
+        elif plan.numbers[k.SHORTEST]:
+            after = g
+            while flow[after, k.AFTER] != g and cells[flow[after, k.AFTER]] <= cells[f]:
+                after = flow[after, k.AFTER]
+            if cells[flow[after, k.AFTER]] <= cells[f]:
+                after = g
+                pair[h, k.SERVED] = f + 1
+            flow[f, k.AFTER] = flow[after, k.AFTER]
+            flow[after, k.AFTER] = f
         else:
-            flow[f, AFTER] = flow[g, AFTER]
-            flow[g, AFTER] = f
-            pair[h, SERVED] = f + 1
-        flow[f, RELEASE] = flow[f, DELIVER] = cells[f]
-        pair[h, UNDELIVERED] += cells[f]
+            flow[f, k.AFTER] = flow[g, k.AFTER]
+            flow[g, k.AFTER] = f
+            pair[h, k.SERVED] = f + 1
+        flow[f, k.RELEASE] = flow[f, k.DELIVER] = cells[f]
+        pair[h, k.UNDELIVERED] += cells[f]
         if state.inflow[d] == 0:
             state.inflow_since[d] = slot
         state.inflow[d] += 1
-        tally[STARTED] += 1
+        tally[k.STARTED] += 1
     return True
 
 
 @kernel
 def send(plan, state, slot):
     """Every node releases at most one cell into the queue of the node it faces, then sends that queue's head."""
-    n, epoch = plan.numbers[N], plan.numbers[EPOCH]
-    age_interval, aged, shortest = plan.numbers[AGE_INTERVAL], plan.numbers[AGED], plan.numbers[SHORTEST]
+    n, epoch = plan.numbers[k.N], plan.numbers[k.EPOCH]
+    age_interval, aged, shortest = plan.numbers[k.AGE_INTERVAL], plan.numbers[k.AGED], plan.numbers[k.SHORTEST]
     length, last, local, ready, turn = state.length, state.last, state.local, state.ready, state.turn
-    pairs, count, leave, pair, target, flow = (
-        state.pairs, state.count, state.leave, state.pair, state.target, state.flow)  # fmt: skip
+    pairs, count, leave, pair, flow = state.pairs, state.count, state.leave, state.pair, state.flow
     cell, free, tally, air, waiting = state.cell, state.free, state.tally, state.air, state.waiting
     e, x = slot // epoch, slot % epoch
     before = (slot - 1) % epoch if slot > 0 else 0
@@ -168,68 +161,68 @@ def send(plan, state, slot):
         for _ in range(size):
             h = pairs[i, at]
             if leave[h, j] <= e + seen:
-                age = (slot - pair[h, SINCE]) // age_interval if age_interval > 0 else aged
+                age = (slot - pair[h, k.SINCE]) // age_interval if age_interval > 0 else aged
                 if local[i, j] == 0 and (age >= aged or seen <= 1 << age):
                     f = next_flow(pair, flow, h, shortest)
-                    tally[FREE] -= 1
-                    number = free[tally[FREE]]
-                    seq = pair[h, SEQ]
-                    if seq - pair[h, WANT] >= window:
+                    tally[k.FREE] -= 1
+                    number = free[tally[k.FREE]]
+                    seq = pair[h, k.SEQ]
+                    if seq - pair[h, k.WANT] >= window:
                         narrow = True
-                    pair[h, SEQ] = seq + 1
+                    pair[h, k.SEQ] = seq + 1
                     cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq
-                    leave[h, j] = OUT
+                    leave[h, j] = k.OUT
                     if length[i, j] == 0:
-                        cell[number, 0] = number | OWN
+                        cell[number, 0] = number | k.OWN
                     else:
-                        tail = last[i, j] & NUMBER
+                        tail = last[i, j] & k.NUMBER
                         cell[number, 0] = cell[tail, 0]
-                        cell[tail, 0] = number | OWN
-                    last[i, j] = number | OWN
+                        cell[tail, 0] = number | k.OWN
+                    last[i, j] = number | k.OWN
                     length[i, j] += 1
                     waiting[i] += 1
                     local[i, j] = 1
                     turn[i, j] = (at + 1) % size
-                    if pair[h, SERVED] == 0:
+                    if pair[h, k.SERVED] == 0:
                         ended = at
                 else:
                     ready[i, j] += 1
             at = (at + 1) % size
         if ended >= 0:
-            for k in range(ended, size - 1):
-                pairs[i, k] = pairs[i, k + 1]
+            for later in range(ended, size - 1):
+                pairs[i, later] = pairs[i, later + 1]
             count[i] -= 1
-            tally[ACTIVE] -= 1
-        tally[MAX_QUEUE] = max(tally[MAX_QUEUE], length[i, j])
-        tally[MAX_NODE] = max(tally[MAX_NODE], waiting[i])
+            tally[k.ACTIVE] -= 1
+        tally[k.MAX_QUEUE] = max(tally[k.MAX_QUEUE], length[i, j])
+        tally[k.MAX_NODE] = max(tally[k.MAX_NODE], waiting[i])
 
         state.sent2[i, past], state.sent1[i, past] = state.next2[i, past], state.next1[i, past]
-        k2, k1 = state.got2[i, j] - 1, state.got1[i, j] - 1
-        air[i, 1] = length[i, k2] + ready[i, k2] if k2 >= 0 else 0
-        air[i, 2] = length[i, k1] + ready[i, k1] if k1 >= 0 else 0
+        older, newer = state.got2[i, j] - 1, state.got1[i, j] - 1
+        air[i, 1] = length[i, older] + ready[i, older] if older >= 0 else 0
+        air[i, 2] = length[i, newer] + ready[i, newer] if newer >= 0 else 0
         state.now[i] = 0
         mine = 0
         if length[i, j] > 0:
-            tail = last[i, j] & NUMBER
+            tail = last[i, j] & k.NUMBER
             number = cell[tail, 0]
-            cell[tail, 0] = cell[number & NUMBER, 0]
+            cell[tail, 0] = cell[number & k.NUMBER, 0]
             length[i, j] -= 1
             waiting[i] -= 1
-            tally[FLYING] += 1
-            if number & OWN:
-                h = cell[number & NUMBER, 2]
+            tally[k.FLYING] += 1
+            if number & k.OWN:
+                h = cell[number & k.NUMBER, 2]
                 mine = h + 1
                 state.now[i] = mine
                 local[i, j] = 0
-                leave[h, j] = SENT
-                tally[LOCAL] += 1
+                leave[h, j] = k.SENT
+                tally[k.LOCAL] += 1
             else:
-                tally[FORWARDED] += 1
+                tally[k.FORWARDED] += 1
             air[i, 0] = number + 1
         else:
             air[i, 0] = 0
         state.next2[i, j], state.next1[i, j] = state.sent1[i, j], mine
-    tally[VISITS] += n
+    tally[k.VISITS] += n
     return narrow
 
 
@@ -251,7 +244,7 @@ def correction(value, c, s, m, just_sent):
 @kernel
 def hear(state, r, s, h, value, slot, epoch, n, just_sent):
     """Node r takes in that `value` cells wait at s where the cells of its pair h go."""
-    if state.leave[h, s] == OUT:  # a newer cell of it waits here
+    if state.leave[h, s] == k.OUT:  # a newer cell of it waits here
         return
     c, mine = slot % epoch, (s - r - 1) % n
     if state.target[h] != s:
@@ -262,7 +255,7 @@ def hear(state, r, s, h, value, slot, epoch, n, just_sent):
 @kernel
 def receive(plan, state, slot):
     """Every node takes in its one cell: the feedback first."""
-    n, epoch = plan.numbers[N], plan.numbers[EPOCH]
+    n, epoch = plan.numbers[k.N], plan.numbers[k.EPOCH]
     x = slot % epoch
     cell, tally, air, pair, flow = state.cell, state.tally, state.air, state.pair, state.flow
     moved = False
@@ -283,9 +276,9 @@ def receive(plan, state, slot):
             state.got1[j, i] = 0
             continue
         moved = True
-        tally[FLYING] -= 1
-        own = number & OWN
-        number &= NUMBER
+        tally[k.FLYING] -= 1
+        own = number & k.OWN
+        number &= k.NUMBER
         f, h = np.int64(cell[number, 1]), cell[number, 2]
         d = state.target[h]
         state.got1[j, i] = d + 1
@@ -294,68 +287,68 @@ def receive(plan, state, slot):
             if length == 0:
                 cell[number, 0] = number
             else:
-                tail = state.last[j, d] & NUMBER
+                tail = state.last[j, d] & k.NUMBER
                 other = tail
                 for _ in range(length):
                     if cell[other, 2] == h:
-                        tally[OVER_SUBFLOW] += 1
-                    other = cell[other, 0] & NUMBER
+                        tally[k.OVER_SUBFLOW] += 1
+                    other = cell[other, 0] & k.NUMBER
                 cell[number, 0] = cell[tail, 0]
                 cell[tail, 0] = number
             state.last[j, d] = number
             state.length[j, d] += 1
             state.waiting[j] += 1
-            tally[MAX_QUEUE] = max(tally[MAX_QUEUE], length + 1)
-            tally[MAX_NODE] = max(tally[MAX_NODE], state.waiting[j])
+            tally[k.MAX_QUEUE] = max(tally[k.MAX_QUEUE], length + 1)
+            tally[k.MAX_NODE] = max(tally[k.MAX_NODE], state.waiting[j])
             if length > state.incast[d]:
-                tally[OVER_BOUND] += 1
+                tally[k.OVER_BOUND] += 1
             fold(state.print, slot, f << 20 | j << 2)
             continue
         fold(state.print, slot, f << 20 | j << 2 | (1 if own else 2))
-        state.free[tally[FREE]] = number
-        tally[FREE] += 1
-        tally[DELIVERED] += 1
+        state.free[tally[k.FREE]] = number
+        tally[k.FREE] += 1
+        tally[k.DELIVERED] += 1
         state.received[j] += 1
-        tally[MAX_HELD] = max(tally[MAX_HELD], reorder(pair, state.early, h, cell[number, 3]))
-        flow[f, DELIVER] -= 1
-        if flow[f, DELIVER] == 0:
-            flow[f, FINISH] = slot
-            tally[FINISHED] += 1
+        tally[k.MAX_HELD] = max(tally[k.MAX_HELD], reorder(pair, state.early, h, cell[number, 3]))
+        flow[f, k.DELIVER] -= 1
+        if flow[f, k.DELIVER] == 0:
+            flow[f, k.FINISH] = slot
+            tally[k.FINISHED] += 1
             state.inflow[j] -= 1
             if state.inflow[j] == 0:
                 state.inflow_slots[j] += slot + 1 - state.inflow_since[j]
-        pair[h, UNDELIVERED] -= 1
-        if pair[h, UNDELIVERED] == 0:
+        pair[h, k.UNDELIVERED] -= 1
+        if pair[h, k.UNDELIVERED] == 0:
             state.incast[j] -= 1
-            tally[LIVE] -= 1
+            tally[k.LIVE] -= 1
     return moved
 
 
 @kernel
 def advance(plan, state, until, budget):
     """Simulate slots before `until`, or until every flow has finished or `budget` visits are spent; says which."""
-    tally, start, n, epoch = state.tally, plan.start, plan.numbers[N], plan.numbers[EPOCH]
-    visits, slots = tally[VISITS] + budget, tally[SLOTS] + budget
-    while tally[SLOT] < until:
-        if tally[FINISHED] == start.size:
-            return DONE
-        if tally[LIVE] == 0 and state.quiet[0] > 2 * epoch + 1 and start[tally[STARTED]] > tally[SLOT]:
-            tally[SLOT] = min(start[tally[STARTED]], until)  # two epochs of empty cells have cleared every record
+    tally, start, n, epoch = state.tally, plan.start, plan.numbers[k.N], plan.numbers[k.EPOCH]
+    visits, slots = tally[k.VISITS] + budget, tally[k.SLOTS] + budget
+    while tally[k.SLOT] < until:
+        if tally[k.FINISHED] == start.size:
+            return k.DONE
+        if tally[k.LIVE] == 0 and state.quiet[0] > 2 * epoch + 1 and start[tally[k.STARTED]] > tally[k.SLOT]:
+            tally[k.SLOT] = min(start[tally[k.STARTED]], until)  # two epochs of empty cells have cleared every record
             continue
         if not start_flows(plan, state):
-            return MORE_PAIRS
-        if tally[FREE] < n:
-            return MORE_CELLS
-        slot = tally[SLOT]
+            return k.MORE_PAIRS
+        if tally[k.FREE] < n:
+            return k.MORE_CELLS
+        slot = tally[k.SLOT]
         narrow = send(plan, state, slot)
         state.quiet[0] = 0 if receive(plan, state, slot) else state.quiet[0] + 1
-        tally[SLOT] += 1
-        tally[SLOTS] += 1
+        tally[k.SLOT] += 1
+        tally[k.SLOTS] += 1
         if narrow:
-            return MORE_WINDOW
-        if tally[VISITS] >= visits or tally[SLOTS] >= slots:
-            return SPENT
-    return REACHED
+            return k.MORE_WINDOW
+        if tally[k.VISITS] >= visits or tally[k.SLOTS] >= slots:
+            return k.SPENT
+    return k.REACHED
 
 
 @kernel
@@ -365,5 +358,5 @@ def inspect(plan, state):
     for i in range(state.length.shape[0]):
         for j in range(state.length.shape[1]):
             queued += state.length[i, j]
-    in_use = state.cell.shape[0] - state.tally[FREE]
-    return np.int64(0), abs(in_use - queued - state.tally[FLYING])
+    in_use = state.cell.shape[0] - state.tally[k.FREE]
+    return np.int64(0), abs(in_use - queued - state.tally[k.FLYING])
