@@ -23,15 +23,19 @@ def fabric_class(name: str):
     return fabric(name)
 
 
+def every_workload() -> dict:
+    """Name -> class of every workload, flows first, then traffic that only a switch takes: cells."""
+    from weft.workload import WORKLOADS
+    from weft.workload.traffic import TRAFFIC
+
+    return {**WORKLOADS, **TRAFFIC}
+
+
 def workloads(fabric: str) -> dict:
     """Name -> class of every workload that the fabric called `fabric` can carry."""
     from weft.workload import WORKLOADS
 
-    if fabric != "crossbar":
-        return dict(WORKLOADS)
-    from weft.workload.traffic import TRAFFIC  # cells rather than flows: only a switch takes them
-
-    return {**TRAFFIC, **WORKLOADS}
+    return every_workload() if fabric == "crossbar" else dict(WORKLOADS)
 
 
 def workload_class(name: str, fabric: str):
@@ -45,12 +49,10 @@ def workload_class(name: str, fabric: str):
 def rebuild_call(data: dict) -> tuple:
     """(fabric, workload) from what a result or a checkpoint keeps of them."""
     from weft.metrics.provenance import rebuild
-    from weft.workload import WORKLOADS
-    from weft.workload.traffic import TRAFFIC
 
     names = {place.partition(":")[2]: name for name, place in FABRICS.items()}
     kind = data["fabric"].get("kind")
     if kind not in names:
         raise BadInput(f"a fabric must be one of {', '.join(names)}, not {kind!r}")
     fabric = rebuild(data["fabric"], [fabric_class(names[kind])])
-    return fabric, rebuild(data["workload"], [*WORKLOADS.values(), *TRAFFIC.values()])
+    return fabric, rebuild(data["workload"], every_workload().values())

@@ -61,7 +61,7 @@ class Checkpoint:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(fresh, self.path)
-            if self.folder is not None and not _is_whole(self.folder):
+            if self.folder is not None and not is_whole(self.folder):
                 partial.save(self.folder)
             self.problem = None
         except OSError as error:
@@ -101,8 +101,8 @@ class Checkpoint:
             raise BadResult(f"{self.path} must be a checkpoint, not something that cannot be read") from None
 
 
-def _is_whole(folder) -> bool:
-    """Whether a result lies there that a partial one must not replace."""
+def is_whole(folder) -> bool:
+    """Whether a result lies there, and not a partial one."""
     try:
         return not json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))["partial"]
     except (OSError, ValueError, KeyError, TypeError):

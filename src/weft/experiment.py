@@ -108,8 +108,8 @@ def horizon(workload, flows, until=None) -> int | None:
     return chosen
 
 
-def allow(fabric, memory=None, *, drawn=None, planned=None) -> None:
-    """Raise `TooLarge` if a run is predicted to need more than `memory` bytes, by default 80 % of the machine's.
+def allow(fabric, memory=None, *, drawn=None, planned=None, times=1) -> None:
+    """Raise `TooLarge` if `times` such runs are predicted to need more than `memory` bytes, by default 80 % of all.
 
     Before the flows are drawn their number is a plan, or unknown; fabrics that count by number can already tell.
     """
@@ -121,11 +121,11 @@ def allow(fabric, memory=None, *, drawn=None, planned=None) -> None:
         planned = len(drawn) if isinstance(drawn, Flows) else 0
         needed = fabric.memory(planned if counts else drawn)
     allowed = may_have() if memory is None else memory
-    if needed > allowed:
-        flows = f" and {planned:,} flows" if planned else ""
+    if needed * times > allowed:
+        flows, runs = f" and {planned:,} flows" if planned else "", "a run" if times == 1 else f"{times} runs at a time"
         raise TooLarge(
-            f"a run of {fabric.nodes:,} nodes{flows} must fit in {show_size(allowed)} of memory, "
-            f"not need {show_size(needed)}"
+            f"{runs} of {fabric.nodes:,} nodes{flows} must fit in {show_size(allowed)} of memory, "
+            f"not need {show_size(needed * times)}"
         )
 
 

@@ -59,8 +59,8 @@ def main(tokens=None) -> int:
         return _say(name, error, 1)
     except WeftError as error:
         return _say(name, error, 2)
-    except KeyboardInterrupt:
-        return _say(name, "interrupted", 130)
+    except KeyboardInterrupt as stop:
+        return _say(name, stop.args[0] if stop.args else "interrupted", 130)
     except MemoryError:
         return _say(name, "the machine has no more memory for this run", 2)
     except BrokenPipeError:  # `weft … | head`: whoever read has had enough

@@ -85,15 +85,17 @@ def _bar(title, until):
 
 
 def _lines(title, until):
-    meter, began, due = Meter(), monotonic(), [monotonic() + FIRST]
+    meter, first, due = Meter(), [], [monotonic() + FIRST]
 
     def look(run):
-        rate, now = meter.rate(run), monotonic()
+        rate, now, done = meter.rate(run), monotonic(), share(run, until)
+        if not first:
+            first.append((now, done))  # what came before was compiling
         if now < due[0]:
             return
         due[0] = now + NEXT
-        done = share(run, until)
-        left = f", about {(now - began) * (1 - done) / done:,.0f} s left" if done else ""
+        gained = (done or 0) - (first[0][1] or 0)
+        left = f", about {(now - first[0][0]) * (1 - done) / gained:,.0f} s left" if gained > 0 else ""
         percent = f"{done:.0%}, " if done is not None else ""
         print(f"{title}: {percent}{facts(run, rate)}{left}", file=sys.stderr, flush=True)
 

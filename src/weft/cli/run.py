@@ -69,7 +69,7 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
 
     memory, checkpoint = running.memory_bytes, None
     if running.plot is not None:
-        _check_picture(running.plot)
+        check_picture(running.plot)
     if running.output is not None:
         Result.check_place(running.output)
         checkpoint = Checkpoint.beside(running.output, running.every)
@@ -96,7 +96,7 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
         if not running.json:
             say(f"saved in {running.output}")
     if running.plot is not None:
-        _draw(result, running.plot, running.json)
+        draw(result, running.plot, running.json)
     return 0
 
 
@@ -113,7 +113,8 @@ def _interrupted(result, running, checkpoint) -> int:
     return 130
 
 
-def _check_picture(path):
+def check_picture(path) -> None:
+    """Raise, before a run, the sentence that drawing into `path` would raise after it."""
     from pathlib import Path
 
     from weft.errors import BadInput
@@ -123,7 +124,8 @@ def _check_picture(path):
         raise BadInput(f"a picture's name must end in .svg, .pdf or .png, not {Path(path).name!r}")
 
 
-def _draw(result, path, json):
+def draw(result, path, json: bool) -> None:
+    """Draw the completion times of a result."""
     from weft.report.plots import fct_cdf
     from weft.report.tables import title
 

@@ -1,0 +1,46 @@
+# Everything here makes its own .venv first; nothing else on the machine is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint twins verify figures bench docs setup clean
+
+demo: $(READY)  ## a 128-node rack at four loads: a table, and pictures in demo/
+	$(BIN)/weft sweep studies/demo.toml --workers 2 -o demo
+	@echo "change it: edit studies/demo.toml, or try"
+	@echo "  $(BIN)/weft run shoal poisson --nodes 128 --sizes websearch --load 0.4 --flows 500 --seed 2"
+
+test: lint  ## what must hold before anything is shared
+	$(BIN)/python -m pytest -n 2
+	$(MAKE) --no-print-directory twins
+
+lint: $(READY)
+	$(BIN)/ruff check src tests
+
+twins: $(READY)  ## kernels against their twins, every index checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 $$(find tests/fabrics -name 'test_twin*.py')
+
+verify: $(READY)  ## against theory and the papers' numbers: minutes to hours
+	@for program in verification/*.py; do [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+
+figures: $(READY)  ## the pictures of the README and the tutorial, by the commands beside them
+	$(BIN)/weft sweep studies/readme.toml --workers 2 -o out/readme
+	mkdir -p docs/pictures && cp out/readme/*.png out/readme/*.csv docs/pictures/
+
+bench: $(READY)
+	@for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+
+docs: $(READY)  ## the pages that are generated
+	$(BIN)/python -m weft.cli.reference > docs/reference/cli.md
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) out demo

@@ -1,0 +1,156 @@
+"""`weft sweep STUDY.toml`: run what is missing of a study, then print its table and draw its pictures."""
+
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from weft.cli import options
+from weft.cli.options import RUNNING, Output, print_json, quantity, say
+from weft.cli.progress import COMPILING, NEXT
+from weft.errors import BadInput, WeftError
+from weft.units import parse_size
+
+app = App(name="sweep", help_format="markdown")
+OUTPUT = Output()
+
+
+def _about(help, **more):
+    return Parameter(help=help, group=RUNNING, **more)
+
+
+@app.default
+def sweep(
+    study: Annotated[str, Parameter(help="the study, a TOML file", metavar="FILE")],
+    *,
+    output: Annotated[
+        str | None, _about("folder that keeps the runs, unless none is to be", name=("--output", "-o"), metavar="DIR")
+    ] = None,
+    workers: Annotated[str, _about("processes at a time", metavar="INT")] = "1",
+    seeds: Annotated[str | None, _about("other seeds than the file's, as in 1,2,3", metavar="LIST")] = None,
+    plot: Annotated[str | None, _about("draw y against x into this svg, pdf or png", metavar="FILE")] = None,
+    x: Annotated[str, _about("column of the horizontal axis", metavar="COLUMN")] = "load",
+    y: Annotated[str, _about("column of the vertical axis, such as fct.short.p99", metavar="COLUMN")] = "fct.p99",
+    by: Annotated[str | None, _about("a line for each value of this column", metavar="COLUMN")] = None,
+    columns: Annotated[str | None, _about("columns of the table, as in load,fct.short.p99", metavar="LIST")] = None,
+    memory: Annotated[str | None, _about("memory all workers together may need", metavar="SIZE")] = None,
+    common: Annotated[Output, Parameter(name="*")] = OUTPUT,
+) -> int:
+    """Run what is missing of a study, many runs described in a TOML file.
+
+    Stop it and start it again: with `-o` the runs that are done are kept, and only what is missing is run.
+    """
+    from weft.study import Study
+
+    todo = Study.load(study)
+    if seeds is not None:
+        todo = replace(todo, seeds=[options.seed(text) for text in seeds.split(",")])
+    workers = options.whole("workers", workers)
+    memory = None if memory is None else quantity("memory", parse_size, memory)
+    with watching(todo, quiet=common.quiet, json=common.json) as progress:
+        try:
+            runs = todo.run(output, workers=workers, memory=memory, progress=progress)
+        except KeyboardInterrupt:
+            kept = f"; the same command goes on from what {output} holds" if output else ""
+            raise KeyboardInterrupt(f"interrupted{kept}") from None
+    if output is not None:
+        _write(Path(output) / "table.csv", runs.csv())
+    if common.json:
+        print_json({"title": todo.title, "runs": runs.rows})
+    else:
+        _print(runs, columns)
+        if output is not None:
+            say(f"runs and table.csv in {output}")
+    for path in _draw(runs, output, plot, x, y, by):
+        if not common.json:
+            say(f"drawn in {path}, its numbers in {path.with_suffix('.csv')}")
+    return 0
+
+
+def _print(runs, columns):
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if runs.study.title:
+        console.print(runs.study.title, style="bold")
+    console.print(runs.table(columns.split(",") if columns else None))
+
+
+def _draw(runs, output, plot, x, y, by):
+    """Draw what the file and the flags ask for; yields each picture's path."""
+    if output is not None:
+        for picture in runs.study.pictures:
+            drawing = {key: value for key, value in picture.items() if key != "file"}
+            try:
+                yield runs.draw(**drawing).save(Path(output) / picture["file"])
+            except TypeError:
+                known = ", ".join(key for key in drawing if key != "draw")
+                raise BadInput(f"{picture['draw']} cannot be drawn with all of {known}") from None
+    if plot is not None:
+        yield runs.plot(x=x, y=y, by=by).save(plot)
+
+
+def _write(path, text):
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WeftError(f"{path} cannot be written: {error.strerror.lower()}") from None
+
+
+@contextmanager
+def watching(study, *, quiet, json):
+    """Yield what `Study.run` takes as `progress`: a bar on a terminal, elsewhere a line now and then."""
+    terminal = sys.stderr.isatty()
+    if quiet or (json and not terminal):
+        yield None
+    elif terminal:
+        with _bar() as look:
+            yield look
+    else:
+        yield _lines()
+
+
+def _facts(shares, found) -> str:
+    done, under_way = sum(share >= 1 for share in shares), sum(0 < share < 1 for share in shares)
+    parts = [f"{done} of {len(shares)} runs"]
+    if found:
+        parts.append(f"{found} found on disk")
+    if not under_way and done == found and done < len(shares):
+        parts.append(COMPILING)
+    elif under_way:
+        parts.append(f"{under_way} under way")
+    return ", ".join(parts)
+
+
+@contextmanager
+def _bar():
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(bar_width=32), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[facts]}"),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8) as progress:
+        task = progress.add_task("", total=None, facts="")
+
+        def look(shares, found):
+            to_do = sum(shares) - found
+            progress.update(task, total=max(len(shares) - found, 1e-9), completed=to_do, facts=_facts(shares, found))
+
+        yield look
+
+
+def _lines():
+    due = [monotonic()]
+
+    def look(shares, found):
+        if monotonic() >= due[0]:
+            due[0] = monotonic() + NEXT
+            say(_facts(shares, found))
+
+    return look

@@ -1,0 +1,384 @@
+"""Many runs: grids of fabrics, workloads and seeds, several at a time, picking up where it stopped.
+
+A study in a folder keeps every run in `runs/`, under a name that is a hash of all that decides its events: fabric,
+workload and the files it reads, seed, end, and the source code of the kernels. So a study runs what is missing and
+nothing else; a load or a seed more costs only its own runs, and changed code runs everything again. Runs appear whole
+or not at all, and several processes may work on one folder.
+"""
+
+import csv
+import fcntl
+import io
+import itertools
+import json
+import os
+import signal
+import tomllib
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+
+from weft import catalogue
+from weft.checkpoint import EVERY, Checkpoint, describe_call, is_whole
+from weft.errors import BadInput, BadStudy, WeftError, require
+from weft.experiment import Interrupted, allow, run
+from weft.metrics.result import Result, flatten
+from weft.parameters import Parameter, build
+from weft.units import parse_size
+
+LOOK = 0.2  # s of wall time between two looks at the workers
+STARTED = 1e-6  # the share of a run that has begun
+PICTURES = ("plot", "fct_and_goodput", "fct_cdf")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a study: what is run, and the name it is kept under."""
+
+    fabric: object
+    workload: object
+    seed: int
+    until: int | None = None
+
+    def name(self) -> str:
+        """`shoal-poisson-1-0123456789abcdef`: fabric, workload, seed, and a hash of all that decides the run.
+
+        It changes with the source code on disk: whoever needs it for longer than a moment keeps it.
+        """
+        call = describe_call(self.fabric, self.workload, self.seed, self.until)
+        digest = sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()[:16]
+        kinds = (type(self.fabric).__name__, type(self.workload).__name__)
+        return "-".join([*map(str.lower, kinds), str(self.seed), digest])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Every fabric under every workload with every seed."""
+
+    fabrics: Iterable
+    workloads: Iterable
+    seeds: Iterable[int] = (0,)
+    until: int | None = None
+    title: str = ""
+    pictures: tuple = field(default=())  # what a study file asks to be drawn: dicts with file, draw and its options
+
+    def __post_init__(self):
+        for name in ("fabrics", "workloads", "seeds"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            require(getattr(self, name), name, "at least one", "none")
+        for seed in self.seeds:
+            good = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
+            require(good, "a seed", "a whole number from 0 to 2^63 - 1", seed)
+
+    @classmethod
+    def load(cls, path) -> "Study":
+        """The study that a TOML file describes."""
+        return read(path)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The runs, in order: seeds fastest, then workloads, then fabrics; none twice."""
+        grid = itertools.product(self.fabrics, self.workloads, self.seeds)
+        return tuple(dict.fromkeys(Point(fabric, workload, seed, self.until) for fabric, workload, seed in grid))
+
+    def run(self, folder=None, *, workers: int = 1, memory=None, every=EVERY, progress=None) -> "Runs":
+        """Run what is missing in `folder`, or everything if there is none, `workers` processes at a time.
+
+        The bits of a result depend neither on the number of workers nor on who else works in the folder. `memory`
+        is what all workers together may need. progress is called with (share of each run, number found on disk).
+        """
+        require(isinstance(workers, int) and 1 <= workers <= 1024, "workers", "from 1 to 1024", workers)
+        points = self.points
+        for point in points:
+            allow(point.fabric, memory, planned=getattr(point.workload, "flows", None), times=workers)
+        place = None if folder is None else _prepare(folder)
+        jobs = [Job(point, place and place / point.name(), memory and memory // workers, every) for point in points]
+        results = _all(jobs, workers, progress or _nothing)
+        return Runs(self, results if place is None else [job.place for job in jobs], folder and Path(folder))
+
+    def missing(self, folder) -> list[Point]:
+        """The runs that `folder` does not hold yet."""
+        return [point for point in self.points if not is_whole(Path(folder) / "runs" / point.name())]
+
+
+class Runs:
+    """The runs of a study that are done: a table, and the results behind it."""
+
+    def __init__(self, study: Study, runs: list, folder: Path | None):
+        self.study, self.folder, self._runs = study, folder, runs
+        self.rows = [flatten(_summary(run)) for run in runs]
+
+    def __len__(self):
+        return len(self._runs)
+
+    def __repr__(self):
+        return f"<{len(self)} runs of {self.study.title or 'a study'}>"
+
+    @property
+    def results(self) -> list[Result]:
+        """Every result whole, flows included; read from disk where there is a folder."""
+        return [Result.load(run) if isinstance(run, Path) else run for run in self._runs]
+
+    def named(self) -> dict[str, Result]:
+        """The results by what sets them apart: `load 0.2`, `load 0.2, seed 1`."""
+        return dict(zip(labels(self.rows), self.results, strict=True))
+
+    def table(self, columns=None):
+        """The runs as a table for the terminal; `columns` are keys, short or full."""
+        from weft.report.tables import runs_table
+
+        return runs_table(self.rows, columns)
+
+    def plot(self, *, x, y, by=None, **options):
+        """`y` against `x`, a line for each value of `by`; see `weft.report.plots.plot`."""
+        from weft.report.plots import plot
+
+        return plot(self.rows, x=x, y=y, by=by, **options)
+
+    def draw(self, *, draw="plot", **options):
+        """A picture as a study file describes it."""
+        from weft.report import plots
+
+        if draw == "fct_cdf":
+            sizes = {name: parse_size(options.pop(name)) for name in ("smaller_than", "larger_than") if name in options}
+            return plots.fct_cdf(self.named(), **sizes, **options)
+        return getattr(plots, draw)(self.rows, **options)
+
+    def csv(self) -> str:
+        """The table as csv: a line per run, a column per key, lists left out."""
+        rows = [{key: value for key, value in row.items() if not isinstance(value, list)} for row in self.rows]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+
+def labels(rows: list[dict]) -> list[str]:
+    """What sets each run apart from the others, in words."""
+    from weft.report import keys
+    from weft.report.tables import number
+
+    asked = [key for key in rows[0] if key.startswith(("fabric.", "workload.")) or key == "seed"]
+    varies = [key for key in asked if len({repr(row.get(key)) for row in rows}) > 1]
+    plain = {"fabric.kind", "workload.kind"}
+    return [
+        ", ".join(str(row.get(key)) if key in plain else f"{keys.words(key)} {number(row.get(key))}" for key in varies)
+        for row in rows
+    ]
+
+
+def _summary(run) -> dict:
+    if not isinstance(run, Path):
+        return run.summary()
+    data = json.loads((run / "result.json").read_text(encoding="utf-8"))
+    data.pop("observed")
+    return data
+
+
+# running
+
+
+def _nothing(shares, found):
+    pass
+
+
+def _prepare(folder) -> Path:
+    """Where the runs go, made if need be."""
+    place = Path(folder) / "runs"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise BadInput(f"{folder} must be a folder, not a file") from None
+    except OSError as error:
+        raise WeftError(f"{folder} cannot be written: {error.strerror.lower()}") from None
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise WeftError(f"{folder} cannot be written: permission denied")
+    return place
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be done by some process; `place` is its folder, if it is to be kept."""
+
+    point: Point
+    place: Path | None
+    memory: int | None
+    every: float
+
+    @property
+    def done(self) -> bool:
+        """Whether it is on disk, whole."""
+        return self.place is not None and is_whole(self.place)
+
+    def do(self, look) -> Result | None:
+        """Do it, or wait for whoever is doing it; returns the result if it has no place."""
+        point = self.point
+        options = {"seed": point.seed, "until": point.until, "memory": self.memory, "progress": look}
+        if self.place is None:
+            return run(point.fabric, point.workload, **options)
+        with claimed(self.place):
+            if self.done:
+                return None
+            if point.name() != self.place.name:
+                raise WeftError("the source code of weft must stay the same while a study runs: start it again")
+            checkpoint = Checkpoint.beside(self.place, self.every)
+            run(point.fabric, point.workload, checkpoint=checkpoint, **options).save(self.place)
+            checkpoint.remove()
+
+    def share(self, state) -> float:
+        """How much of it is done, as far as the run tells; never quite all of it."""
+        until, flows = self.point.until or getattr(self.point.workload, "until", None), getattr(state, "flows", 0)
+        if until:
+            return min(max(getattr(state, "now", 0) / until, STARTED), 0.999)
+        return min(max(state.finished / flows, STARTED), 0.999) if isinstance(flows, int) and flows else STARTED
+
+
+def _all(jobs, workers, progress: Callable) -> list:
+    """Do every job that is not done."""
+    shares = [float(job.done) for job in jobs]
+    todo = [k for k, share in enumerate(shares) if not share]
+    found = len(jobs) - len(todo)
+    progress(shares, found)
+    if workers > 1 and len(todo) > 1:
+        return _in_pool(jobs, todo, shares, found, workers, progress)
+    results = [None] * len(jobs)
+    for k in todo:
+
+        def look(state, k=k):
+            shares[k] = jobs[k].share(state)
+            progress(shares, found)
+
+        results[k] = jobs[k].do(look)
+        shares[k] = 1.0
+        progress(shares, found)
+    return results
+
+
+def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
+    context = get_context("spawn")  # forking a process that has run kernels, or has threads, is asking for trouble
+    shared = context.Array("d", shares, lock=False)
+    pool = ProcessPoolExecutor(workers, context, _begin_worker, (shared,))
+    results, waiting, first = [None] * len(jobs), {}, todo[0]
+    try:
+        waiting[pool.submit(_in_worker, first, jobs[first])] = first
+        rest = todo[1:]
+        while waiting:
+            done, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
+            for future in done:
+                k = waiting.pop(future)
+                results[k] = future.result()
+                shared[k] = 1.0
+            if shared[first] > 0:  # the kernel is compiled by one, and found in the cache by the others
+                waiting |= {pool.submit(_in_worker, k, jobs[k]): k for k in rest}
+                rest = []
+            progress(list(shared), found)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return results
+
+
+_SHARES = None  # in a worker: how much of each run is done, seen by the process that watches
+
+
+def _begin_worker(shared):
+    global _SHARES
+    _SHARES = shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches everybody; outside a run the parent decides
+
+
+def _in_worker(k, job):
+    def look(state):
+        _SHARES[k] = job.share(state)
+
+    try:
+        return job.do(look)
+    except Interrupted:
+        raise KeyboardInterrupt from None  # the result so far is in the checkpoint; it need not travel
+
+
+@contextmanager
+def claimed(place: Path):
+    """Hold the claim on one run of a folder: one byte of one lock file, given back even by kill -9."""
+    byte = int(place.name[-15:], 16)
+    with open(place.parent / ".lock", "ab") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
+        yield
+
+
+# files
+
+
+def read(path) -> Study:
+    """The study in the TOML file at `path`; what is wrong with it is said with the file's name and the key."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8")
+        data = tomllib.loads(text)
+    except FileNotFoundError:
+        raise BadStudy(f"{path} must be a study, but there is no such file") from None
+    except OSError as error:
+        raise BadStudy(f"{path} must be a file that can be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise BadStudy(f"{path} must be a TOML file, not binary") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadStudy(f"{path} must be a TOML file: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    try:
+        return _study(data)
+    except BadInput as error:
+        raise BadStudy(f"{path}: {error}") from None
+
+
+_KEYS = ("title", "seeds", "until", "fabric", "workload", "picture")
+
+
+def _study(data) -> Study:
+    for key in data:
+        require(key in _KEYS, "a key", f"one of {', '.join(_KEYS)}", key)
+    fabrics, names = [], []
+    for table in _tables(data, "fabric"):
+        names.append(table["kind"])
+        fabrics += _grid(catalogue.fabric_class(table["kind"]), table, "fabric")
+    workloads = []
+    for table in _tables(data, "workload"):
+        classes = {catalogue.workload_class(table["kind"], name) for name in names}
+        workloads += _grid(classes.pop(), table, "workload")
+    seeds = data.get("seeds", [0])
+    require(isinstance(seeds, list), "seeds", "a list of whole numbers", seeds)
+    until = Parameter("until", "time", (), True, None, "").read(data.get("until"))
+    pictures = tuple(_picture(table) for table in data.get("picture", ()))
+    title = str(data.get("title", ""))
+    return Study(fabrics=fabrics, workloads=workloads, seeds=seeds, until=until, title=title, pictures=pictures)
+
+
+def _tables(data, key):
+    """The tables called `key`, one or several, each with its kind."""
+    found = data.get(key, [])
+    tables = [found] if isinstance(found, dict) else found
+    good = isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables)
+    require(good, key, f"one table [{key}] or several [[{key}]]", found)
+    for table in tables:
+        require(isinstance(table.get("kind"), str), f"kind of a {key}", "a name", table.get("kind"))
+    return tables
+
+
+def _grid(cls, table, key) -> list:
+    """A description for every combination of the values in lists."""
+    names = [name for name in table if name != "kind"]
+    lists = [table[name] if isinstance(table[name], list) else [table[name]] for name in names]
+    for name, values in zip(names, lists, strict=True):
+        require(values, f"{key}.{name}", "at least one value", values)
+    try:
+        return [build(cls, dict(zip(names, values, strict=True))) for values in itertools.product(*lists)]
+    except BadInput as error:
+        raise BadInput(f"{key} {table['kind']}: {error}") from None
+
+
+def _picture(table) -> dict:
+    require(isinstance(table, dict) and isinstance(table.get("file"), str), "a picture", "a table with a file", table)
+    draw = table.get("draw", "plot")
+    require(draw in PICTURES, "draw", f"one of {', '.join(PICTURES)}", draw)
+    return {"draw": draw, **table}
