@@ -91,7 +91,7 @@ class Checkpoint:
 
     def _read(self, arrays=True):
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 call = json.loads(file["call"].tobytes())
                 names = [name for name in file.files if name.startswith("run.")] if arrays else []
                 return call, {name.removeprefix("run."): file[name] for name in names}
