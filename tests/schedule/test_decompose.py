@@ -157,4 +157,5 @@ def test_a_peer_that_is_not_in_the_rack_is_refused():
 
 
 def test_a_colouring_is_the_same_on_every_machine():
-    assert colour(permutation(key(1, 2), 18).astype(np.int32), 3).tolist() == [0, 1, 2, 0, 1, 2, 2, 0, 1, 1, 0, 2, 1, 2, 0, 0, 1, 2]
+    peers = permutation(key(1, 2), 18).astype(np.int32)
+    assert colour(peers, 3).tolist() == [0, 1, 2, 0, 1, 2, 2, 0, 1, 1, 0, 2, 1, 2, 0, 0, 1, 2]

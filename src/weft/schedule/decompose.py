@@ -69,7 +69,7 @@ class Circuits:
 
 
 def decompose(clos: CircuitClos, schedule: Rounds | np.ndarray) -> Circuits:
-    """A schedule per switch for `schedule`: `Rounds`, or any table of peers (slots, planes, nodes) or (slots, nodes)."""
+    """A schedule per switch for `Rounds`, or for any table of peers (slots, planes, nodes) or (slots, nodes)."""
     if isinstance(schedule, Rounds):
         nodes, planes, peers = schedule.nodes, schedule.channels, schedule.peers()
     else:
