@@ -35,17 +35,17 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
     numbers, w, flows = plan.numbers, len(plan.shift), len(plan.src)
     n, channels, air = int(numbers[k.N]), int(numbers[k.CHANNELS]), int(numbers[k.DELAY]) + 1
     words = -(-n // 64)
-    i32, i64, u64 = np.int32, np.int64, np.uint64
+    i32, u32, i64, u64 = np.int32, np.uint32, np.int64, np.uint64
     return dict(
-        queue=((w * n, 2), i32), turn=((w * n,), np.int16), owed=((w * n,), i32), told=((n,), i32), left=((n,), i32),
-        busy=((w, words), u64), active=((words,), u64), pairs=((n, n), i32), count=((n,), i32), living=((n,), i32),
-        leave=((pairs, w), i32), pair=((pairs, 8), i64), target=((pairs,), i32), early=((pairs, window // 64), u64),
-        rest=((pairs,), i64), rested=((pairs,), i64), cell=((cells, 4), i32), free=((cells,), i32),
-        air_cell=((air, channels, n), i32), air_pair=((air, channels, n), i32), air_leave=((air, channels, n), i32),
+        queue=((w * n, 2), u32), turn=((w * n,), np.uint16), owed=((w * n,), u32), told=((n,), u32), left=((n,), u32),
+        busy=((w, words), u64), active=((words,), u64), pairs=((n, n), u32), count=((n,), u32), living=((n,), u32),
+        leave=((pairs, w), i32), pair=((pairs, 8), i64), target=((pairs,), u32), early=((pairs, window // 64), u64),
+        rest=((pairs,), i64), rested=((pairs,), i64), cell=((cells, 4), u32), free=((cells,), u32),
+        air_cell=((air, channels, n), u32), air_pair=((air, channels, n), u32), air_leave=((air, channels, n), i32),
         air=((air, channels, words), u64), flow=((flows, 4), i64),
         incast=((n,), i32), outcast=((n,), i32), waiting=((n,), i64),
         inflow=((n,), i32), inflow_since=((n,), i64), inflow_slots=((n,), i64), received=((n,), i64),
-        lengths=((256,), i64), work=((n + 64,), i32), tally=((k.TALLY,), i64), print=((2,), u64),
+        lengths=((256,), i64), work=((n + 64,), u32), tally=((k.TALLY,), i64), print=((2,), u64),
     )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def grow(state: State, why: int) -> State:
     """The same state with twice the room for what ran out."""
     if why == k.MORE_CELLS:
         used, old = int(state.tally[k.FREE]), len(state.free)
-        cell, free = _longer(state.cell), np.zeros(2 * old, np.int32)
+        cell, free = _longer(state.cell), np.zeros(2 * old, state.free.dtype)
         free[:old] = np.arange(2 * old - 1, old - 1, -1)
         free[old : old + used] = state.free[:used]
         state.tally[k.FREE] += old

@@ -58,26 +58,26 @@ NUMBERS = 11
 class State(NamedTuple):
     """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1."""
 
-    queue: np.ndarray  # (w * n, 2) int32  [q]     what it holds (see above), 1 + last cell
-    turn: np.ndarray  # (w * n,) int16     [q]     where in i's list of pairs the round robin goes on
-    owed: np.ndarray  # (w * n,) int32     [q]     1 + pair of the last cell from the peer, until its feedback is sent
-    told: np.ndarray  # (n,) int32         [i]     1 + pair reported an epoch ago on the self-mirrored link
-    left: np.ndarray  # (n,) int32         [i]     1 + pair of the own cell that left on the self-mirrored link now
+    queue: np.ndarray  # (w * n, 2) uint32  [q]     what it holds (see above), 1 + last cell
+    turn: np.ndarray  # (w * n,) uint16     [q]     where in i's list of pairs the round robin goes on
+    owed: np.ndarray  # (w * n,) uint32     [q]     1 + pair of the last cell from the peer, until its feedback is sent
+    told: np.ndarray  # (n,) uint32         [i]     1 + pair reported an epoch ago on the self-mirrored link
+    left: np.ndarray  # (n,) uint32         [i]     1 + pair of the own cell that left on the self-mirrored link now
     busy: np.ndarray  # (w, b) uint64      [p]     nodes with a cell to send, a feedback to give or a count to mend in p
     active: np.ndarray  # (b,) uint64              nodes with cells left to release
-    pairs: np.ndarray  # (n, n) int32      [i, k]  i's pairs with cells left to release, oldest first
-    count: np.ndarray  # (n,) int32        [i]     how many those are
-    living: np.ndarray  # (n,) int32       [i]     1 + first of i's pairs that have undelivered cells
+    pairs: np.ndarray  # (n, n) uint32      [i, k]  i's pairs with cells left to release, oldest first
+    count: np.ndarray  # (n,) uint32        [i]     how many those are
+    living: np.ndarray  # (n,) uint32       [i]     1 + first of i's pairs that have undelivered cells
     leave: np.ndarray  # (m, w) int32      [h, p]  epoch from which the next cell of the subflow may leave
     pair: np.ndarray  # (m, 8) int64       [h]     see the names below
-    target: np.ndarray  # (m,) int32       [h]     destination
+    target: np.ndarray  # (m,) uint32       [h]     destination
     early: np.ndarray  # (m, x) uint64     [h]     which of the 64x cells after WANT have arrived, as a ring of bits
     rest: np.ndarray  # (m,) int64                 pairs that have ended, in that order; a ring
     rested: np.ndarray  # (m,) int64               slot from which each may be used again: no feedback is under way
-    cell: np.ndarray  # (r, 4) int32       [c]     next in queue, flow, pair, seq
-    free: np.ndarray  # (r,) int32                 cells not in use, a stack
-    air_cell: np.ndarray  # (a, c, n) int32        1 + cell each node sent, by slot modulo a
-    air_pair: np.ndarray  # (a, c, n) int32        1 + pair whose feedback it carries
+    cell: np.ndarray  # (r, 4) uint32       [c]     next in queue, flow, pair, seq
+    free: np.ndarray  # (r,) uint32                 cells not in use, a stack
+    air_cell: np.ndarray  # (a, c, n) uint32        1 + cell each node sent, by slot modulo a
+    air_pair: np.ndarray  # (a, c, n) uint32        1 + pair whose feedback it carries
     air_leave: np.ndarray  # (a, c, n) int32       the feedback, as the epoch from which that subflow may send again
     air: np.ndarray  # (a, c, b) uint64            who sent anything
     flow: np.ndarray  # (flows, 4) int64   [f]     see the names below
@@ -89,7 +89,7 @@ class State(NamedTuple):
     inflow_slots: np.ndarray  # (n,) int64         slots in which it was not zero, up to that
     received: np.ndarray  # (n,) int64     [j]     useful cells arrived
     lengths: np.ndarray  # (256,) int64    [l]     visits that found l cells in the queue (l = 255: or more)
-    work: np.ndarray  # (n + 64,) int32            who has anything to do; scratch
+    work: np.ndarray  # (n + 64,) uint32            who has anything to do; scratch
     tally: np.ndarray  # (TALLY,) int64            see the names below
     print: np.ndarray  # (2,) uint64               the fingerprint
 
@@ -126,6 +126,7 @@ RELEASE, DELIVER, AFTER, FINISH = range(4)
 TALLY = 21
 
 _ONE = np.uint64(1)
+AHEAD, FAR = 3, 8  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
 
 
 @kernel
@@ -433,7 +434,6 @@ def send(plan, state, slot):
     return narrow
 
 
-AHEAD = 3  # how many nodes, or cells, ahead of the one at work cache lines are asked for
 
 
 @kernel
@@ -476,13 +476,13 @@ def receive(plan, state, slot):
                 work[senders] = b * 64 + lowest(todo)
                 senders += 1
                 todo &= todo - _ONE
-        for at_work in range(senders + 2 * AHEAD):
+        for at_work in range(senders + 2 * FAR):
             if at_work < senders:  # far ahead: the cell and the subflow it speaks of
                 i = np.int64(work[at_work])
                 prefetch(cell, ((air_cell[c, i] - 1) & NUMBER) * 4)
                 prefetch(leave, (air_pair[c, i] - 1 if air_pair[c, i] > 0 else 0) * w + r)
-            if AHEAD <= at_work < senders + AHEAD:  # nearer: where the cell goes
-                i = np.int64(work[at_work - AHEAD])
+            if FAR <= at_work < senders + FAR:  # nearer: where the cell goes
+                i = np.int64(work[at_work - FAR])
                 number = np.int64(air_cell[c, i]) - 1
                 if number >= 0:
                     h = np.int64(cell[number & NUMBER, 2])
@@ -493,13 +493,13 @@ def receive(plan, state, slot):
                     if d == j:
                         prefetch(pair, h * 8)
                         prefetch(flow, cell[number & NUMBER, 1] * 4)
-                        prefetch(early, h * words)
+                        prefetch(early, h * words + ((np.int64(cell[number & NUMBER, 3]) & (words * 64 - 1)) >> 6))
                     else:
                         m = np.int64(place[(n if j >= half else 0) + (d - j if d > j else d - j + n)])
                         prefetch(queue, (m * n + j) * 2)
-            if at_work < 2 * AHEAD:
+            if at_work < 2 * FAR:
                 continue
-            i = np.int64(work[at_work - 2 * AHEAD])
+            i = np.int64(work[at_work - 2 * FAR])
             j = i + s
             if j >= n:
                 j -= n
