@@ -425,6 +425,19 @@ class Packet:
         wanted = np.unique(state.traffic["dst"])
         return gained[wanted] * 8 * (s / Gbps) / max(now - begin, 1)
 
+    def freeze(self, state) -> dict[str, np.ndarray]:
+        """The whole run as arrays, for a checkpoint."""
+        return {name: array.copy() for name, array in state._asdict().items()}
+
+    def thaw(self, flows, arrays, *, seed: int = 0):
+        """The run that `freeze` kept, ready to go on."""
+        from weft.engine.views import bind
+        from weft.fabrics.packet import state as st
+
+        state = st.State(**{name: np.array(arrays[name]) for name in st.State._fields})
+        bind(state.world, **{name: getattr(state, name) for name in ("heads", "due", "heap", *st.TABLES)})
+        return state
+
     def memory(self, flows) -> int:
         """Predicted bytes: tables of the network and of the flows, and live packets at a window per host."""
         from weft.fabrics.packet import state as st
