@@ -3,30 +3,16 @@
 import numpy as np
 import pytest
 
+from fabrics.shoal.racks import carry, endless, rates, share
 from weft.errors import MonitorTripped
 from weft.fabrics.shoal import Shoal
 from weft.fabrics.shoal import kernel as k
 from weft.metrics.fairness import per_subflow
 from weft.units import KB, Gbps, ms, s, us
-from weft.workload import ENDLESS, Flows, Incast, Permutation, Poisson
+from weft.workload import Flows, Incast, Permutation, Poisson
 
 RACKS = [(8, 1, 0), (9, 1, 0), (8, 2, 0), (9, 4, 0), (12, 3, 0), (64, 1, 0), (64, 4, 0)]
 RACKS += [(9, 1, 3), (8, 1, 3), (16, 2, 2)]  # nodes, channels, delay
-
-
-def endless(nodes, pairs):
-    src, dst = zip(*pairs, strict=True)
-    return Flows.of(nodes=nodes, src=src, dst=dst, size=ENDLESS, start=0)
-
-
-def carry(fabric, flows, until=None):
-    run = fabric.prepare(flows)
-    fabric.advance(run, until=until)
-    return fabric.observe(run, flows)
-
-
-def share(fabric, flows, epochs=240):
-    return carry(fabric, flows, until=epochs * fabric.epoch).sections["throughput"]["fraction_of_link"]
 
 
 @pytest.mark.parametrize(("nodes", "channels", "delay"), RACKS)
@@ -41,15 +27,6 @@ def test_a_full_permutation_gets_n_over_2n_minus_2(nodes, channels, delay):
     fabric = Shoal(nodes=nodes, channels=channels, delay=delay)
     flows = endless(nodes, [(i, (i + 3) % nodes) for i in range(nodes)])
     assert share(fabric, flows) == pytest.approx(nodes / (2 * (nodes - 1)), abs=0.002)
-
-
-def rates(fabric, flows, warm=300, epochs=1000):
-    """Cells per place that each flow gets, after the rack has settled."""
-    run = fabric.prepare(flows)
-    fabric.advance(run, until=warm * fabric.epoch)
-    before = fabric.observe(run, flows).received
-    fabric.advance(run, until=(warm + epochs) * fabric.epoch)
-    return (fabric.observe(run, flows).received - before) / fabric.payload / (epochs * (fabric.nodes - 1))
 
 
 @pytest.mark.parametrize("pairs", [1, 5, 16, 31])

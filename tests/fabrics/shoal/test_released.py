@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabrics.shoal.test_promises import carry, endless, share
+from fabrics.shoal.racks import carry, endless, share
 from weft.fabrics.shoal import Shoal
 from weft.workload import ENDLESS, Flows
 
