@@ -1,0 +1,49 @@
+"""Cyclic redundancy checks, each described by the parameters under which the public catalogue of CRCs lists it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Crc:
+    """A CRC over bytes: `poly` without its leading term; `reflected` ones take the least significant bit first."""
+
+    name: str
+    width: int
+    poly: int
+    init: int = 0
+    xor_out: int = 0
+    reflected: bool = False
+
+    @cached_property
+    def _table(self) -> tuple[int, ...]:
+        """The register after one byte, for each byte that meets its end."""
+        mask, out = (1 << self.width) - 1, []
+        poly = _reverse(self.poly, self.width) if self.reflected else self.poly
+        for byte in range(256):
+            register = byte if self.reflected else byte << (self.width - 8)
+            for _ in range(8):
+                if self.reflected:
+                    register = register >> 1 ^ (poly if register & 1 else 0)
+                else:
+                    register = (register << 1 & mask) ^ (poly if register >> (self.width - 1) else 0)
+            out.append(register)
+        return tuple(out)
+
+    def compute(self, data: bytes) -> int:
+        """The checksum of `data`."""
+        table, mask, down = self._table, (1 << self.width) - 1, self.width - 8
+        register = _reverse(self.init, self.width) if self.reflected else self.init
+        for byte in data:
+            if self.reflected:
+                register = register >> 8 ^ table[(register ^ byte) & 255]
+            else:
+                register = (register << 8 & mask) ^ table[register >> down ^ byte]
+        return register ^ self.xor_out
+
+
+def _reverse(value, width):
+    return int(f"{value:0{width}b}"[::-1], 2)
+
+
+CRC8_SAE_J1850 = Crc("CRC-8/SAE-J1850", 8, 0x1D, 0xFF, 0xFF)
