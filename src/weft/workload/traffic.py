@@ -8,6 +8,7 @@ half says whether a cell arrives, its lower half for whom. `arrivals` is that ru
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -167,7 +168,8 @@ class Traffic:
         rows = [self.weights(i, nodes) for i in range(nodes)]
         keep, other = (None, None) if rows[0] is None else _tables(rows)
         notes = list(self._overload(rows, nodes))
-        fields = {"end": 0, "fanout": 1, "whole": int(self.load), "chance": threshold(self.load - int(self.load))}
+        whole = max(ceil(self.load) - 1, 0)
+        fields = {"end": 0, "fanout": 1, "whole": whole, "chance": threshold(Fraction(self.load) - whole)}
         fields.update(self._arrivals(nodes))
         return Cells(
             nodes=nodes, seed=seed, slots=self.slots, warmup=self.warmup, keep=keep, other=other,

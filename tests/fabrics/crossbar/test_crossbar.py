@@ -127,7 +127,7 @@ def test_a_matching_that_is_none_stops_the_run():
     with pytest.raises(MonitorTripped) as raised:
         fabric.advance(state)
     assert str(raised.value) == (
-        "a port takes and sends one cell per slot must hold in every slot, not fail 2 times by slot 64"
+        "a port takes and sends one cell per slot must hold in every slot, not fail 2 times by slot 100"
     )
 
 
@@ -165,7 +165,7 @@ def test_a_run_thawed_from_its_arrays_goes_on_as_if_nothing_had_happened():
 def test_the_watcher_is_called_between_strides():
     slots = []
     carry(Crossbar(ports=4), Bernoulli(load=0.5, slots=5000), watch=lambda state: slots.append(int(state.clock[0])))
-    assert slots[0] == 64 and slots[-1] == 5000 and slots == sorted(slots)
+    assert slots[0] == 4096 and slots[-1] == 5000 and slots == sorted(slots)
 
 
 def test_memory_is_predicted_to_the_byte():

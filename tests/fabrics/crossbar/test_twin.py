@@ -13,7 +13,7 @@ from weft.workload.traffic import Bernoulli, Diagonal, HotOutput, LogDiagonal, M
 KINDS = ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq")
 SLOTS = st.integers(1, 60)
 LOADS = st.sampled_from([0.3, 0.7, 0.9, 1.0])
-FOREVER = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+FOREVER = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 
 traffics = st.one_of(
     st.builds(Bernoulli, load=st.sampled_from([0.2, 0.8, 1.0, 1.5, 3.2]), slots=SLOTS),

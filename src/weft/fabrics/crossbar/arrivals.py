@@ -25,7 +25,7 @@ def uniform(slot, key, chance, drawn, came):
     return count
 
 
-@inlined
+@kernel
 def destination(i, low, is_uniform, keep, other, n):
     """The output that the lower half of input i's word stands for."""
     at = low * np.uint64(n)

@@ -226,7 +226,7 @@ class Crossbar:
         run = kernel.emulated if self.algorithm in EMULATING else run
         run = kernel.sprint if self._sprints(state) else run
         run(state, int(state.clock[0]))  # compiles, or loads what was compiled: not to be timed
-        stride = 64
+        stride = 4096 if run is kernel.sprint else 64
         while state.clock[0] < end:
             stop = min(int(state.clock[0]) + stride, end)
             began = perf_counter()
@@ -279,8 +279,9 @@ class Crossbar:
         with_flows = state.plan[Plan.KIND] == Kind.FLOWS
         rounds = np.flatnonzero(state.rounds)
         busy = state.rounds[1:]
+        carried = int(c[Count.MEASURED]) / (n * measured) if measured else None
         sections = {
-            "throughput": int(c[Count.MEASURED]) / (n * measured) if measured else None,
+            "cell_throughput" if with_flows else "throughput": carried,  # with flows, throughput is in their bytes
             "throughput_per_output": _spread(state.per_output / measured) if measured else None,
             "delay_slots": _delays(state),
             "latency_ns": self._latency(state),

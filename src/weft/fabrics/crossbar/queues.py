@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft.engine.bits import population
-from weft.engine.jit import inlined
+from weft.engine.jit import inlined, kernel
 from weft.fabrics.crossbar.bits import bit
 from weft.fabrics.crossbar.state import HEAD, IN, LENGTH, OUT, STAMP, TAG, TAIL, Count, Level
 
@@ -19,7 +19,7 @@ def label(i, j, tag):
     return np.uint64(j) | np.uint64(i) << _16 | np.uint64(tag) << _32
 
 
-@inlined
+@kernel
 def blank(free, level):
     """A cell nobody uses."""
     if level[_TOP] > _0:
@@ -31,14 +31,14 @@ def blank(free, level):
     return c
 
 
-@inlined
+@kernel
 def release(c, free, level):
     """Give a cell back. What it held can be read until the next arrival."""
     free[level[_TOP]] = c
     level[_TOP] += _1
 
 
-@inlined
+@kernel
 def push(q, stamp, what, cells, info, free, level, queue):
     """Append a cell to queue q and return it."""
     r = np.uint64(q) << _2
@@ -53,7 +53,7 @@ def push(q, stamp, what, cells, info, free, level, queue):
     return last
 
 
-@inlined
+@kernel
 def pop(q, cells, free, level, queue):
     """Take the first cell off queue q, which has one, and return it; it is free from now on."""
     r = np.uint64(q) << _2
@@ -64,37 +64,37 @@ def pop(q, cells, free, level, queue):
     return c
 
 
-@inlined
+@kernel
 def length(q, queue):
     """Cells in queue q."""
     return np.int64(queue[4 * q + LENGTH])
 
 
-@inlined
+@kernel
 def head(q, queue):
     """First cell of queue q."""
     return np.int64(queue[4 * q + HEAD])
 
 
-@inlined
+@kernel
 def stamp_of(c, cells):
     """Slot in which a cell arrived."""
     return np.int64(cells[c] >> _32)
 
 
-@inlined
+@kernel
 def input_of(c, info):
     """Input at which a cell arrived."""
     return np.int64(info[c] >> _16 & _PORT)
 
 
-@inlined
+@kernel
 def output_of(c, info):
     """Output that a cell is for."""
     return np.int64(info[c] & _PORT)
 
 
-@inlined
+@kernel
 def tag_of(c, info):
     """Tag of a cell."""
     return np.int64(info[c] >> _32)

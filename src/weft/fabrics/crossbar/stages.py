@@ -7,7 +7,7 @@ returns how many left the switch.
 import numpy as np
 
 from weft.engine.bits import population
-from weft.engine.jit import inlined, kernel
+from weft.engine.jit import kernel
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.arrivals import members
 from weft.fabrics.crossbar.bits import NOBODY, bit, first
@@ -33,7 +33,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _MEMORY, _CLASHES = int(Count.MEMORY), int(Count.CLASHES)
 
 
-@inlined
+@kernel
 def depart(k, i, j, c, cells, info, gone):
     """Note that cell c, from input i, leaves by output j as the k-th of this slot."""
     gone[IN, k], gone[OUT, k] = i, j
@@ -58,7 +58,7 @@ def leave_queues(number, n, pairs, cells, info, free, level, queue, want, gone, 
 # One FIFO per input. `used[i]` counts the outputs that the cell at its head still has to reach.
 
 
-@inlined
+@kernel
 def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
     """Ask the outputs that the cell now at the head of input i's FIFO is for."""
     per_set = (n + 63) >> 6
@@ -302,7 +302,7 @@ def admit_grouped(number, n, group, depth, visible, masked, multicast, came, ref
     return refusals
 
 
-@inlined
+@kernel
 def merge(base, n, rows, now, timed, cells, info, ready, free, level, queue, grant, owner, gone):  # fmt: skip
     """Every output takes a cell of one of its column's sub-switches, the rows in turn. Returns how many left.
 
