@@ -1,0 +1,119 @@
+"""Is Shoal's rack right? Rates, queues and completion against what can be proved, rule set by rule set.
+
+    python verification/shoal.py            about a minute; prints tables, exits 1 if a proved number is missed
+"""
+
+import sys
+
+import numpy as np
+
+from weft.fabrics.shoal import Shoal, bounds
+from weft.metrics.fairness import per_subflow
+from weft.units import KB
+from weft.workload import ENDLESS, Flows, Incast, Permutation
+
+missed = []
+
+
+def settle(fabric, flows, warm=200, epochs=600):
+    """Cells per place of each flow once the rack has settled, and the monitors."""
+    run = fabric.prepare(flows)
+    fabric.advance(run, until=warm * fabric.epoch)
+    before = fabric.observe(run, flows).received
+    fabric.advance(run, until=(warm + epochs) * fabric.epoch)
+    seen = fabric.observe(run, flows)
+    return (seen.received - before) / fabric.payload / (epochs * (fabric.nodes - 1)), seen
+
+
+def check(name, ours, proved, tolerance):
+    ok = abs(ours / proved - 1) <= tolerance
+    if not ok:
+        missed.append(name)
+    return "" if ok else "   missed"
+
+
+def pairs_of(n, pairs):
+    src, dst = zip(*pairs, strict=True)
+    return Flows.of(nodes=n, src=src, dst=dst, size=ENDLESS, start=0)
+
+
+def rates():
+    print("Share of the link: a lone flow, and a full permutation (proved under the paper's rules: 1 and N/(2(N-1)))\n")
+    print(f"{'nodes':>5} {'channels':>8} {'delay':>5} {'rules':>18} {'lone':>8} {'permutation':>12} {'proved':>8}")
+    for n, c, delay in ((8, 1, 0), (9, 1, 0), (64, 1, 0), (64, 4, 0), (63, 4, 0), (64, 4, 3), (65, 1, 20)):
+        for rules in ("paper", "released", "literal", "literal, eq. (1)"):
+            if rules != "paper" and (c > 1 or delay):
+                continue
+            name, _, basic = rules.partition(",")
+            fabric = Shoal(nodes=n, channels=c, delay=delay, rules=name, ready_queues=not basic)
+            lone = np.mean([settle(fabric, pairs_of(n, [(0, d)]))[0][0] for d in (1, 2, n // 2)])
+            full = settle(fabric, pairs_of(n, [(i, (i + 3) % n) for i in range(n)]))[0].mean()
+            proved, mark = n / (2 * (n - 1)), ""
+            if rules == "paper":
+                mark = check("lone flow", lone, 1, 0.002) + check("permutation", full, proved, 0.002)
+            print(f"{n:5} {c:8} {delay:5} {rules:>18} {lone:8.4f} {full:12.4f} {proved:8.4f}{mark}")
+
+
+def pairs():
+    n = 128
+    print(f"\nMean share of the link of k pairs among {n} nodes, 4 channels; proved: [N-1-|(SuD)-{{s,d}}|/2]/(N-1)\n")
+    print(f"{'k':>4} {'drawn':>12} {'ours':>8} {'proved':>8} {'max queue':>10}")
+    for closed in (True, False):
+        for k in (1, 8, 32, 64, 128):
+            fabric = Shoal(nodes=n)
+            flows = Permutation(pairs=k, closed=closed).draw(nodes=n, link=fabric.link, seed=k)
+            got, seen = settle(fabric, flows)
+            proved = per_subflow(flows.src, flows.dst, n).mean()
+            mark = check("pairs", got.mean(), proved, 0.004)
+            drawn = "closed" if closed else "independent"
+            print(f"{k:4} {drawn:>12} {got.mean():8.4f} {proved:8.4f} {seen.sections['queue_cells']['max']:10}{mark}")
+
+
+def incast():
+    n = 64
+    print(f"\nIncast of 130 KB each among {n} nodes, one channel: last completion in slots, and longest queue\n")
+    print(f"{'senders':>7} {'ours':>8} {'foretold':>9} {'optimum':>8} {'mean/last':>10} {'max queue':>10} {'bound':>6}")
+    for m in (4, 16, 32, 63):
+        fabric = Shoal(nodes=n, channels=1)
+        flows = Incast(fan_in=m, bytes=130 * KB).draw(nodes=n, link=fabric.link, seed=1)
+        run = fabric.prepare(flows)
+        fabric.advance(run)
+        seen = fabric.observe(run, flows)
+        slots = seen.finish / fabric.slot_time
+        foretold = bounds.incast_slots(m, 2322, n)
+        longest, bound = seen.sections["queue_cells"]["max"], bounds.queue(m, n)
+        mark = check("incast", slots.max(), foretold, 0.02) + ("   over the bound" if longest > bound else "")
+        print(
+            f"{m:7} {slots.max():8.0f} {foretold:9} {m * 2322:8} {slots.mean() / slots.max():10.4f} "
+            f"{longest:10} {bound:6}{mark}"
+        )
+
+
+def fairness():
+    n, m = 128, 256
+    print(f"\nFairness of {m} long flows between random nodes of {n}, one channel, against max-min over subflows\n")
+    print(f"{'rules':>22} {'mean':>7} {'within 10 %':>12} {'worst':>7} {'bound broken':>13} {'two in a queue':>15}")
+    rng = np.random.default_rng(0)
+    src, step = rng.integers(0, n, m), rng.integers(1, n, m)
+    flows = pairs_of(n, sorted(set(zip(src.tolist(), ((src + step) % n).tolist(), strict=True))))
+    ideal = per_subflow(flows.src, flows.dst, n)
+    for name, options in (
+        ("paper", {}), ("paper, no ready queues", {"ready_queues": False}), ("released", {"rules": "released"}),
+        ("literal", {"rules": "literal"}),
+    ):  # fmt: skip
+        got, seen = settle(Shoal(nodes=n, channels=1, **options), flows)
+        off = np.abs(got / ideal - 1)
+        print(
+            f"{name:>22} {got.mean() / ideal.mean():7.4f} {(off < 0.1).mean():12.3f} {off.max():7.3f} "
+            f"{seen.monitors['queue_bound']:13} {seen.monitors['one_cell_per_subflow']:15}"
+        )
+
+
+if __name__ == "__main__":
+    rates()
+    pairs()
+    incast()
+    fairness()
+    if missed:
+        print(f"\nmissed: {', '.join(sorted(set(missed)))}")
+    sys.exit(bool(missed))
