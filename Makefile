@@ -24,9 +24,9 @@ twins: $(READY)  ## kernels against their twins, every index checked
 verify: $(READY)  ## against theory and the papers' numbers: minutes to hours
 	@for program in verification/*.py; do [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
-figures: $(READY)  ## the pictures of the README and the tutorial, by the commands beside them
-	$(BIN)/weft sweep studies/readme.toml --workers 2 -o out/readme
-	mkdir -p docs/pictures && cp out/readme/*.png out/readme/*.csv docs/pictures/
+figures: $(READY)  ## the README's pictures, by the command beside them
+	$(BIN)/weft sweep studies/demo.toml --workers 2 -o out/figures
+	mkdir -p docs/pictures && cp out/figures/fct-*.png out/figures/fct-*.csv docs/pictures/
 
 bench: $(READY)
 	@for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done

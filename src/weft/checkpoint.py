@@ -111,14 +111,16 @@ def is_whole(folder) -> bool:
 
 def describe_call(fabric, workload, seed: int, until: int | None) -> dict:
     """Everything that decides a run's events, as data."""
-    return plain({
-        "fabric": describe(fabric),
-        "workload": describe(workload),
-        "inputs": inputs(workload),
-        "seed": int(seed),
-        "until": until,
-        "sources": source_hash(fabric),
-    })
+    return plain(
+        {
+            "fabric": describe(fabric),
+            "workload": describe(workload),
+            "inputs": inputs(workload),
+            "seed": int(seed),
+            "until": until,
+            "sources": source_hash(fabric),
+        }
+    )
 
 
 def _difference(found, wanted):

@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
@@ -64,7 +64,8 @@ class Study:
     seeds: Iterable[int] = (0,)
     until: int | None = None
     title: str = ""
-    pictures: tuple = field(default=())  # what a study file asks to be drawn: dicts with file, draw and its options
+    columns: tuple = ()  # of the table; by default what differs, then the main metrics
+    pictures: tuple = ()  # what a study file asks to be drawn: dicts with file, draw and its options
 
     def __post_init__(self):
         for name in ("fabrics", "workloads", "seeds"):
@@ -131,7 +132,7 @@ class Runs:
         """The runs as a table for the terminal; `columns` are keys, short or full."""
         from weft.report.tables import runs_table
 
-        return runs_table(self.rows, columns)
+        return runs_table(self.rows, columns or self.study.columns or None)
 
     def plot(self, *, x, y, by=None, **options):
         """`y` against `x`, a line for each value of `by`; see `weft.report.plots.plot`."""
@@ -332,7 +333,7 @@ def read(path) -> Study:
         raise BadStudy(f"{path}: {error}") from None
 
 
-_KEYS = ("title", "seeds", "until", "fabric", "workload", "picture")
+_KEYS = ("title", "seeds", "until", "columns", "fabric", "workload", "picture")
 
 
 def _study(data) -> Study:
@@ -350,8 +351,17 @@ def _study(data) -> Study:
     require(isinstance(seeds, list), "seeds", "a list of whole numbers", seeds)
     until = Parameter("until", "time", (), True, None, "").read(data.get("until"))
     pictures = tuple(_picture(table) for table in data.get("picture", ()))
-    title = str(data.get("title", ""))
-    return Study(fabrics=fabrics, workloads=workloads, seeds=seeds, until=until, title=title, pictures=pictures)
+    columns = data.get("columns", [])
+    require(isinstance(columns, list), "columns", "a list of names", columns)
+    return Study(
+        fabrics=fabrics,
+        workloads=workloads,
+        seeds=seeds,
+        until=until,
+        title=str(data.get("title", "")),
+        columns=tuple(map(str, columns)),
+        pictures=pictures,
+    )
 
 
 def _tables(data, key):

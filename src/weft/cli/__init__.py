@@ -15,10 +15,12 @@ COMMANDS = {
     "bench": "Measure how fast a busy fabric is simulated on this machine.",
     "fabrics": "List the fabrics, or the parameters of one.",
     "workloads": "List the workloads, or the parameters of one.",
+    "schedule": "Who may speak when: the schedule of a rack, and of each of its switches.",
     "cost": "What it would cost: parts, prices, power, cables and memory, with no simulation.",
     "presets": "List the presets of packet networks' transports.",
-    "stress": "Look for settings that break a fabric's promises.",
+    "stress": "Vary a comparison's settings, and say how far its conclusions move.",
 }
+NESTED = ("run", "bench", "cost", "schedule")  # their messages begin with two words: `weft run shoal: …`
 
 
 def build(tokens):
@@ -84,13 +86,9 @@ def _call(tokens) -> int:
 
 
 def _words(tokens):
-    """The command's words: at most two, up to the first flag."""
-    words = []
-    for token in tokens[:2]:
-        if token.startswith("-") or not token.isidentifier():
-            break
-        words.append(token)
-    return words
+    """The command's words: one, or two where there is a second level."""
+    words = tokens[: 2 if tokens and tokens[0] in NESTED else 1]
+    return [word for word in words if not word.startswith("-")]
 
 
 def _sentence(error) -> str:

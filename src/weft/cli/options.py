@@ -98,8 +98,13 @@ def print_result(result, json: bool) -> None:
     if json:
         print_json(result.summary())
         return
-    from rich.console import Console
-
     from weft.report.tables import run_table
 
-    Console(highlight=False).print(run_table(result))
+    console().print(run_table(result))
+
+
+def console():
+    """Where tables are printed: as wide as the terminal, and wide enough where there is none."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)

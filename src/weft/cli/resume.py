@@ -26,6 +26,4 @@ def resume(
     fabric, workload = rebuild_call(call)
     title = f"{call['fabric']['kind']} {call['workload']['kind']}".lower()
     running = replace(running, output=folder)
-    return execute(
-        fabric, workload, seed=call["seed"], until=call["until"], resume=True, running=running, title=title
-    )
+    return execute(fabric, workload, seed=call["seed"], until=call["until"], resume=True, running=running, title=title)

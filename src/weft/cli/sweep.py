@@ -72,9 +72,7 @@ def sweep(
 
 
 def _print(runs, columns):
-    from rich.console import Console
-
-    console = Console(highlight=False)
+    console = options.console()
     if runs.study.title:
         console.print(runs.study.title, style="bold")
     console.print(runs.table(columns.split(",") if columns else None))

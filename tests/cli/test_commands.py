@@ -1,0 +1,126 @@
+"""The commands around `weft run`: help, lists, sweeps, benchmarks."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from weft.cli import COMMANDS
+
+HEAVY = ("numba", "matplotlib", "pyarrow", "scipy", "numpy", "weft.fabrics", "weft.workload")
+STUDY = """
+title = "two loads"
+[fabric]
+kind = "shoal"
+nodes = 8
+[workload]
+kind = "poisson"
+sizes = "fixed:20KB"
+load = [0.3, 0.6]
+flows = 30
+[[picture]]
+file = "fct.svg"
+x = "load"
+y = "fct.p99"
+"""
+
+
+def test_help_imports_nothing_heavy_and_is_quick():
+    code = (
+        "import sys\nfrom weft.cli import main\nmain(['--help'])\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    began = time.monotonic()
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert said.stderr == "[]\n"
+    assert time.monotonic() - began < 5  # well under one on a machine that is not busy
+
+
+def test_flags_are_made_without_loading_a_kernel():
+    code = (
+        "import sys\nfrom weft.cli import main\nmain(['run', 'shoal', 'poisson', '--help'])\n"
+        "print([name for name in ('numba', 'matplotlib', 'pyarrow', 'scipy') if name in sys.modules], file=sys.stderr)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert said.stderr == "[]\n"
+
+
+def test_help_lists_every_command_that_is_there(weft):
+    from importlib.util import find_spec
+
+    text = weft("--help").out
+    for name in COMMANDS:
+        assert (find_spec(f"weft.cli.{name}") is not None) == (f"\n│ {name} " in text), name
+    assert weft().out == text
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "sweep", "rerun", "resume", "show", "bench", "fabrics", "workloads", "cost"]
+)
+def test_every_command_has_help(weft, command):
+    said = weft(command, "--help")
+    assert said.code == 0
+    assert said.out.startswith(f"Usage: weft {command}")
+
+
+def test_the_version_is_told(weft):
+    from weft.metrics.provenance import version
+
+    assert weft("--version").out == f"weft {version()}\n"
+
+
+def test_fabrics_and_workloads_are_listed_with_their_parameters(weft):
+    assert weft("fabrics").out.startswith("shoal ")
+    data = json.loads(weft("fabrics", "shoal", "--json").out)["fabrics"][0]
+    guard = next(p for p in data["parameters"] if p["name"] == "guard")
+    assert (guard["kind"], guard["default"], guard["required"]) == ("time", "2.75ns", False)
+    assert "\nload " in weft("workloads", "poisson").out
+    assert weft("workloads", "nothing").err.startswith("weft workloads: a workload must be one of poisson, ")
+
+
+def test_a_sweep_prints_a_table_draws_and_keeps(weft, tmp_path):
+    (tmp_path / "s.toml").write_text(STUDY)
+    said = weft(
+        "sweep", tmp_path / "s.toml", "-o", tmp_path / "out", "--quiet", "--plot", tmp_path / "g.svg", "--y", "fct.p50"
+    )
+    assert said.code == 0, said
+    assert said.out.startswith("two loads\n")
+    assert said.err.splitlines() == [
+        f"runs and table.csv in {tmp_path / 'out'}",
+        f"drawn in {tmp_path / 'out' / 'fct.svg'}, its numbers in {tmp_path / 'out' / 'fct.csv'}",
+        f"drawn in {tmp_path / 'g.svg'}, its numbers in {tmp_path / 'g.csv'}",
+    ]
+    rows = json.loads(weft("sweep", tmp_path / "s.toml", "-o", tmp_path / "out", "--json").out)["runs"]
+    assert [row["workload.load"] for row in rows] == [0.3, 0.6]
+    assert len((tmp_path / "out" / "table.csv").read_text().splitlines()) == 3
+
+
+def test_a_sweep_takes_other_seeds_and_columns(weft, tmp_path):
+    (tmp_path / "s.toml").write_text(STUDY.partition("[[picture]]")[0])
+    said = weft("sweep", tmp_path / "s.toml", "--seeds", "4,5", "--columns", "seed,load,fct.p99", "--quiet")
+    assert [line.split()[:2] for line in said.out.splitlines()[2:]] == [
+        ["4", "0.3"],
+        ["5", "0.3"],
+        ["4", "0.6"],
+        ["5", "0.6"],
+    ]
+
+
+def test_a_column_that_is_not_there_is_said(weft, tmp_path):
+    (tmp_path / "s.toml").write_text(STUDY.partition("[[picture]]")[0])
+    said = weft("sweep", tmp_path / "s.toml", "--columns", "speed", "--quiet")
+    assert said.code == 2
+    assert said.err.startswith("weft sweep: a column must be one that the runs have, such as ")
+
+
+def test_a_bench_measures_a_busy_rack(weft):
+    data = json.loads(weft("bench", "shoal", "--nodes", 16, "--channels", 4, "--load", 1, "--flows", 300, "--json").out)
+    keys = ("node_slots_per_s", "ns_per_node_slot", "carried_cells_per_s", "busy_fraction", "calibration_ns",
+            "ratio_to_calibration")  # fmt: skip
+    assert all(data[key] > 0 for key in keys)
+    assert data["ns_per_node_slot"] * data["node_slots_per_s"] == pytest.approx(1e9)
+    assert data["ratio_to_calibration"] == pytest.approx(data["ns_per_node_slot"] / data["calibration_ns"])
+    assert 0 < data["busy_fraction"] <= 1
+    assert 0 < data["carried_cells_per_s"] < data["node_slots_per_s"]

@@ -1,0 +1,212 @@
+"""`weft schedule` and `weft wire` as their users meet them, and the pages that quote them.
+
+`python tests/cli/test_schedule_wire.py` writes the pages' answers anew.
+"""
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from weft.cli import schedule, wire
+from weft.errors import BadInput
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "docs/fabrics/shoal-circuits.md", ROOT / "docs/reference/wire.md"]
+APPS = {"schedule": schedule.app, "wire": wire.app}
+CONSOLE = re.compile(r"```console\n\$ weft (schedule|wire) ([^\n]*)\n(.*?)```", re.DOTALL)
+PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
+
+
+def answer(line):
+    name, *rest = shlex.split(line)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        APPS[name](rest, result_action="return_value", exit_on_error=False, print_error=False)
+    return out.getvalue()
+
+
+def read(line):
+    return json.loads(answer(f"{line} --json"))
+
+
+def refreshed(text):
+    return CONSOLE.sub(lambda m: f"```console\n$ weft {m[1]} {m[2]}\n{answer(f'{m[1]} {m[2]}')}```", text)
+
+
+# ---------------------------------------------------------------- the pages
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_says_what_the_commands_print(page):
+    text = page.read_text()
+    assert CONSOLE.search(text)
+    assert refreshed(text) == text
+
+
+def test_the_example_on_the_wire_page_prints_what_is_beside_it():
+    [(code, printed)] = PYTHON.findall(PAGES[1].read_text())
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(code, {})
+    assert out.getvalue() == printed
+
+
+# ---------------------------------------------------------------- schedule
+
+
+def test_the_rack_of_eight_is_that_of_figure_3():
+    found = read("schedule shoal --nodes 8 --ports 4")
+    assert found["epoch_slots"] == 7
+    assert found["rack"] == [[(i + t + 1) % 8 for i in range(8)] for t in range(7)]
+
+
+def follow(found, t, i):
+    """Where the cell of node i comes out in slot t, by the switches' tables and wires alone."""
+    switches = {switch["name"]: switch for switch in found["switches"]}
+    at = next((name, x) for name in switches for x, far in enumerate(switches[name]["wires"]) if far == f"node {i}")
+    for _ in range(3):
+        name, port = at
+        far = switches[name]["wires"][switches[name]["slots"][t][port]]
+        if far.startswith("node "):
+            return int(far.removeprefix("node "))
+        name, _, port = far.rpartition(" port ")
+        at = name, int(port)
+
+
+@pytest.mark.parametrize("line", ["--nodes 8 --ports 4", "--nodes 7 --ports 4", "--nodes 12 --ports 8 --delay 2"])
+def test_the_exported_switches_connect_the_exported_rack(line):
+    found = read(f"schedule shoal {line}")
+    assert len(found["switches"]) == found["fabric"]["switches"]
+    for t, row in enumerate(found["rack"]):
+        for i, j in enumerate(row):
+            assert j is None or follow(found, t, i) == j
+    for switch in found["switches"]:
+        for row in switch["slots"]:
+            lit = [x for x in row if x is not None]
+            assert len(row) == switch["ports"] and len(set(lit)) == len(lit)
+
+
+def test_channels_have_planes_and_every_peer_comes_once():
+    found = read("schedule shoal --nodes 9 --ports 6 --channels 4")
+    assert found["epoch_slots"] == 2
+    assert [switch["name"] for switch in found["switches"][:2]] == ["plane0.leaf0", "plane0.leaf1"]
+    for i in range(9):
+        assert sorted(j for row in found["rack"] for j in row[i] if j is not None) == [j for j in range(9) if j != i]
+
+
+def test_a_delay_costs_an_even_rack_one_place_in_n():
+    found = read("schedule shoal --nodes 8 --ports 4 --delay 3")
+    assert (found["epoch_slots"], found["dark_share"], found["order"]) == (8, 1 / 8, "mirrored")
+    assert found["gap_slots"] > 3
+
+
+def test_one_switch_can_be_asked_for():
+    [switch] = read("schedule shoal --nodes 8 --ports 4 --switch spine1")["switches"]
+    assert (switch["name"], switch["ports"]) == ("spine1", 4)
+    assert switch["wires"] == [f"leaf{a} port 3" for a in range(4)]
+
+
+def test_brief_leaves_the_tables_out():
+    long, brief = answer("schedule shoal --nodes 8 --ports 4"), answer("schedule shoal --nodes 8 --ports 4 --brief")
+    assert long.startswith(brief.rstrip("\n")) and "t=0" in long and "t=0" not in brief
+
+
+def test_the_timing_of_the_simulated_rack_is_that_of_section_7():
+    timing = read("schedule shoal --nodes 512 --channels 4 --slot 23250ps --switch plane0.leaf0")["timing"]
+    assert (timing["guard_ps"], timing["slot_ps"], timing["cell_bytes"]) == (2750, 23_250, 64)
+    assert timing["epoch_ps"] == 2_976_000
+    optical, electrical = timing["layers"]
+    assert (optical["guard_ps"], optical["buffer_bits"], optical["latency_ps"]) == (3375, 0, 0)
+    assert (electrical["guard_ps"], electrical["buffer_bits"], electrical["latency_ps"]) == (2750, 3, 960_000)
+
+
+SMALL = "nodes must be at most 8 with 4-port switches in two stages, not 9 (switches of 6 ports would do)"
+
+
+@pytest.mark.parametrize(
+    "line, sentence",
+    [
+        ("--nodes 9 --ports 4", SMALL),
+        ("--nodes 1", "nodes must be at least 2, not 1"),
+        ("--nodes 9000 --ports 200", "nodes must be at most 8,192 for their schedules to be written down, not 9000"),
+        ("--nodes 8 --ports 5", "ports must be even and at least 2, not 5"),
+        ("--nodes 8 --channels 8", "channels must be between 1 and nodes - 1 = 7, not 8"),
+        ("--nodes 8 --delay -1", "delay must be zero or more slots, not -1"),
+        ("--nodes 8 --schedule odd", "schedule must be auto, rotation or mirrored, not 'odd'"),
+        ("--nodes 8 --ports 4 --switch leaf9", "switch must be one of leaf0 … spine1, not 'leaf9'"),
+        ("--nodes 8 --slot 2ns", "guard must be shorter than the slot of 2 ns, not 2.75 ns"),
+        ("--nodes 8 --layer 2", "layer must be 0 or 1, not 2"),
+        ("--nodes 8 --latency=-1ns", "latency must be zero or more, not -1000"),
+        ("--nodes 8 --recovery soon", "recovery: a time must look like 2750ps or 1.5us, not 'soon'"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused_in_a_sentence(line, sentence):
+    with pytest.raises(BadInput) as error:
+        answer(f"schedule shoal {line}")
+    assert str(error.value) == sentence
+
+
+# ---------------------------------------------------------------- wire
+
+
+def test_decode_gives_back_what_encode_was_given():
+    made = read("wire shoal encode --dst 3 --src 7 --seq 1 --feedback not-applicable --end --payload c0ffee")
+    found = read(f"wire shoal decode {made['hex']}")
+    assert found == made
+    assert found["fields"] | {"crc": 0} == dict(
+        dst=3, src=7, seq=1, feedback=2046, start=0, end=1, dropped=0, crc=0
+    )  # fmt: skip
+    assert found["intact"] is True and found["empty"] is False
+    assert found["payload"] == "c0ffee".ljust(112, "0")
+
+
+def test_a_damaged_cell_is_decoded_and_said_to_be():
+    good = answer("wire shoal encode --dst 3 --src 7").strip()
+    bad = good[:-1] + "1"
+    assert read(f"wire shoal decode {bad}")["intact"] is False
+    assert "wrong: the cell is damaged" in answer(f"wire shoal decode {bad}")
+    assert "right" in answer(f"wire shoal decode {good}")
+
+
+def test_a_header_alone_is_not_judged():
+    assert read("wire shoal decode 031c1000001420ff")["intact"] is None
+
+
+def test_hex_may_come_in_pieces():
+    assert read("wire shoal decode 031c1000 001420ff") == read("wire shoal decode 0x031c1000001420ff")
+
+
+def test_the_layout_covers_the_header_bit_by_bit():
+    found = read("wire shoal layout")
+    bits = [bit for one in found["fields"] for bit in range(one["first"], one["last"] + 1)]
+    assert bits == list(range(8 * found["bytes"]))
+    assert found["feedback_codes"] == {"nothing": 2047, "not-applicable": 2046}
+
+
+@pytest.mark.parametrize(
+    "line, sentence",
+    [
+        ("encode --dst 1024 --src 0", "shoal_header.dst must fit in 10 bits, not 1024"),
+        ("encode --dst 1 --src 0 --seq 4194304", "shoal_header.seq must fit in 22 bits, not 4194304"),
+        ("encode --dst 1 --src 0 --feedback x", "feedback must be a whole number, nothing or not-applicable, not 'x'"),
+        ("encode --dst 1 --src 0 --payload xyz", "payload must be pairs of hexadecimal digits, not 'xyz'"),
+        ("encode --dst 1 --src 0 --cell 4B", "cell must be from 8 to 65,535 bytes, not 4"),
+        ("decode 03", "cell must be at least 8 bytes, not 1"),
+        ("decode", "cell must be at least 8 bytes, not 0"),
+        ("decode 0", "hex must be pairs of hexadecimal digits, not '0'"),
+    ],
+)
+def test_what_cannot_be_a_cell_is_refused_in_a_sentence(line, sentence):
+    with pytest.raises(BadInput) as error:
+        answer(f"wire shoal {line}")
+    assert str(error.value) == sentence
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(refreshed(page.read_text()))

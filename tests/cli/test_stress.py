@@ -1,0 +1,63 @@
+import json
+
+import pytest
+
+from weft.cli import main
+from weft.cli.stress import conclusions, variants
+from weft.errors import BadInput
+from weft.fabrics.packet import Packet
+from weft.study import Study
+from weft.units import KB, ms
+from weft.workload import WORKLOADS
+
+
+def comparison(*transports):
+    fabrics = [Packet(hosts=16, transport=name) for name in transports]
+    return Study(fabrics=fabrics, workloads=[WORKLOADS["incast"](fan_in=15, bytes=60 * KB)], seeds=[1])
+
+
+def test_each_variation_changes_one_thing():
+    fabric = Packet(hosts=16, transport="tcp")
+    made = {name: (changed, seed) for name, changed, seed in variants(fabric, 4, ["seed", "mtu", "ties", "rto"])}
+    assert made["seed 5"] == (fabric, 5)
+    assert made["mtu 9000"] == (Packet(hosts=16, transport="tcp", mtu=9000), 4)
+    assert made["ties lifo"] == (Packet(hosts=16, transport="tcp", ties="lifo"), 4)
+    assert made["rto / 10"] == (Packet(hosts=16, transport="tcp", rto=1 * ms), 4)
+
+
+def test_a_conclusion_is_a_ratio_to_the_first_fabric_and_says_how_far_it_moves():
+    table = conclusions(comparison("tcp", "ndp"), ["ties"], ["fct_us.all.mean"])
+    assert [line["varied"] for line in table] == ["as it is", "ties lifo", "ties random"]
+    assert table[0]["moved_percent"] == 0 and 0 < table[0]["ratio"]
+    for line in table[1:]:
+        assert line["moved_percent"] == pytest.approx(100 * (line["ratio"] / table[0]["ratio"] - 1))
+
+
+def test_one_fabric_is_no_comparison():
+    with pytest.raises(BadInput) as error:
+        conclusions(comparison("tcp"), ["seed"], ["fct_us.all.mean"])
+    assert str(error.value) == "a comparison must have at least 2 fabrics, not 1"
+
+
+def test_what_cannot_be_varied_is_named():
+    with pytest.raises(BadInput) as error:
+        variants(Packet(hosts=16), 0, ["weather"])
+    assert str(error.value) == "vary must be some of seed, mtu, ties, rto, not 'weather'"
+
+
+def test_presets_are_listed_with_their_sources(capsys):
+    assert main(["presets", "--json"]) == 0
+    named = json.loads(capsys.readouterr().out)
+    assert named["ndp@shoal-nsdi19"]["initial_window"] == 35
+    assert main(["presets", "ndp@shoal-nsdi19"]) == 0
+    printed = capsys.readouterr().out
+    assert "rto_min                  1ms  least retransmission timeout\n" in printed
+    assert "source: Shoal, NSDI '19, §7.3" in printed
+
+
+def test_an_unknown_preset_names_the_near_ones(capsys):
+    assert main(["presets", "ndp@shoal"]) == 2
+    assert capsys.readouterr().err == (
+        "weft presets: transport must be a known preset, not 'ndp@shoal': near it are ndp@shoal-nsdi19, "
+        "dctcp@shoal-nsdi19, dcqcn@shoal-nsdi19, ndp, ndp@stardust-nsdi19\n"
+    )

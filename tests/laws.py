@@ -1,0 +1,53 @@
+"""What holds for every fabric: one list of laws, each a function of a fabric, its flows and what was observed.
+
+`test_laws.py` asks them of every fabric under every pattern. A law that a fabric does not keep is a bug of the fabric.
+"""
+
+import numpy as np
+
+from weft.units import s
+
+
+def nobody_receives_more_than_was_sent(fabric, flows, seen):
+    assert (seen.received >= 0).all()
+    assert (seen.received <= flows.size).all()
+
+
+def a_flow_is_finished_when_all_of_it_has_arrived(fabric, flows, seen):
+    assert (seen.received[seen.finished] == flows.size[seen.finished]).all()
+    assert (seen.received[~seen.finished] < flows.size[~seen.finished]).all()
+
+
+def every_flow_finishes_in_the_end(fabric, flows, seen):
+    assert seen.finished.all()
+
+
+def no_flow_is_faster_than_the_ideal(fabric, flows, seen):
+    ideal = fabric.ideal(flows)
+    assert (ideal > 0).all()
+    done = seen.finished
+    assert ((seen.finish - flows.start)[done] >= ideal[done]).all()
+
+
+def no_link_goes_beyond_its_rate(fabric, flows, seen):
+    """What a node sends, and what it receives, from its first flow's start to the last one's end fits its link."""
+    for ends in (flows.src, flows.dst):
+        for node in np.unique(ends):
+            mine = (ends == node) & seen.finished
+            if mine.any():
+                span = int(seen.finish[mine].max() - flows.start[mine].min())
+                assert int(flows.size[mine].sum()) * 8 * s <= fabric.link * span
+
+
+def nothing_happens_before_it_begins_or_after_the_end(fabric, flows, seen):
+    done = seen.finished
+    assert (seen.finish[done] > flows.start[done]).all()
+    assert (seen.finish[done] <= seen.now).all()
+
+
+def every_monitor_is_quiet(fabric, flows, seen):
+    assert seen.monitors
+    assert set(seen.monitors.values()) == {0}
+
+
+LAWS = [law for law in list(globals().values()) if getattr(law, "__module__", None) == __name__]

@@ -1,0 +1,278 @@
+"""Studies: grids, what is on disk already, several workers, several processes, and files that describe them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.errors import BadInput, BadStudy, TooLarge, WeftError
+from weft.study import claimed, labels
+
+RACK = weft.Shoal(nodes=8)
+SOME = weft.Poisson(load=0.5, sizes="fixed:20KB", flows=30)
+STUDY = weft.Study(fabrics=[RACK], workloads=[SOME, replace(SOME, load=0.8)], seeds=[1, 2])
+
+FILE = """
+title = "a small one"
+seeds = [1, 2]
+
+[fabric]
+kind = "shoal"
+nodes = 8
+guard = "2750ps"
+
+[[workload]]
+kind = "poisson"
+sizes = "fixed:20KB"
+load = [0.5, 0.8]
+flows = 30
+"""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    STUDY.run(folder)
+    return folder
+
+
+def fingerprints(runs):
+    return [row["fingerprint"] for row in runs.rows]
+
+
+def test_a_study_is_every_fabric_under_every_workload_with_every_seed():
+    assert [(p.workload.load, p.seed) for p in STUDY.points] == [(0.5, 1), (0.5, 2), (0.8, 1), (0.8, 2)]
+
+
+def test_equal_runs_are_one_run():
+    assert len(weft.Study(fabrics=[RACK, RACK], workloads=[SOME], seeds=[1, 1]).points) == 1
+
+
+def test_a_study_without_a_folder_keeps_its_results_in_memory():
+    runs = weft.Study(fabrics=[RACK], workloads=[SOME]).run()
+    assert runs.results[0].observation.finished.all()
+    assert runs.rows[0]["workload.load"] == 0.5
+
+
+def test_two_workers_give_the_bits_of_one(kept, tmp_path):
+    assert fingerprints(STUDY.run(tmp_path, workers=2)) == fingerprints(STUDY.run(kept))
+    for point in STUDY.points:
+        flows = [folder / "runs" / point.name() / "flows.parquet" for folder in (kept, tmp_path)]
+        assert flows[0].read_bytes() == flows[1].read_bytes()
+
+
+def test_two_workers_hand_results_over_without_a_folder(kept):
+    assert fingerprints(STUDY.run(workers=2)) == fingerprints(STUDY.run(kept))
+
+
+def test_what_is_on_disk_is_not_run_again(kept, monkeypatch):
+    monkeypatch.setattr("weft.study.run", lambda *a, **k: pytest.fail("run again"))
+    assert len(STUDY.run(kept)) == 4
+    assert STUDY.missing(kept) == []
+
+
+def test_a_seed_more_costs_only_its_own_runs(kept):
+    more = replace(STUDY, seeds=[1, 2, 3])
+    assert [(p.workload.load, p.seed) for p in more.missing(kept)] == [(0.5, 3), (0.8, 3)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(STUDY, fabrics=[replace(RACK, guard=0)]),
+        replace(STUDY, workloads=[replace(SOME, flows=31)]),
+        replace(STUDY, until=10**9),
+    ],
+)
+def test_another_fabric_workload_or_end_is_another_run(kept, other):
+    assert len(other.missing(kept)) == len(other.points)
+
+
+def test_another_source_code_is_another_run(kept, monkeypatch):
+    monkeypatch.setattr("weft.checkpoint.source_hash", lambda fabric: "0123456789abcdef")
+    assert len(STUDY.missing(kept)) == 4
+
+
+def test_another_content_of_a_trace_is_another_run(tmp_path):
+    trace = tmp_path / "t.csv"
+    trace.write_text("0,0,1,100,0\n")
+    study = weft.Study(fabrics=[RACK], workloads=[weft.Trace(path=str(trace))])
+    before = study.points[0].name()
+    trace.write_text("0,0,1,101,0\n")
+    assert study.points[0].name() != before
+
+
+def test_code_that_changes_while_a_study_runs_is_noticed(tmp_path, monkeypatch):
+    hashes = iter(["1" * 16] + ["2" * 16] * 100)
+    monkeypatch.setattr("weft.checkpoint.source_hash", lambda fabric: next(hashes))
+    with pytest.raises(WeftError) as said:
+        weft.Study(fabrics=[RACK], workloads=[SOME]).run(tmp_path)
+    assert str(said.value) == "the source code of weft must stay the same while a study runs: start it again"
+
+
+def test_a_partial_run_is_not_taken_for_a_whole_one(tmp_path):
+    study = weft.Study(fabrics=[RACK], workloads=[SOME], seeds=[1])
+    place = tmp_path / "runs" / study.points[0].name()
+    replace(weft.run(RACK, SOME, seed=1), partial=True).save(place)
+    assert len(study.missing(tmp_path)) == 1
+    study.run(tmp_path)
+    assert not weft.Result.load(place).partial
+
+
+def test_the_table_and_the_plot_are_made_of_rows(kept, tmp_path):
+    runs = STUDY.run(kept)
+    plot = runs.plot(x="load", y="fct.p99")
+    assert {point["workload.load"] for point in plot.data} == {0.5, 0.8}
+    assert plot.save(tmp_path / "fct.svg").exists()
+    assert runs.csv().splitlines()[0].startswith("fabric.kind,")
+    assert len(runs.csv().splitlines()) == 5
+
+
+def test_runs_are_called_by_what_sets_them_apart(kept):
+    assert labels(STUDY.run(kept).rows) == [
+        "load 0.5, seed 1",
+        "load 0.5, seed 2",
+        "load 0.8, seed 1",
+        "load 0.8, seed 2",
+    ]
+
+
+def test_a_study_must_have_something_to_run():
+    with pytest.raises(BadInput) as said:
+        weft.Study(fabrics=[], workloads=[SOME])
+    assert str(said.value) == "fabrics must be at least one, not 'none'"
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "one", True])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(BadInput) as said:
+        weft.Study(fabrics=[RACK], workloads=[SOME], seeds=[seed])
+    assert str(said.value) == f"a seed must be a whole number from 0 to 2^63 - 1, not {seed!r}"
+
+
+def test_memory_is_for_all_workers_together():
+    need = RACK.memory(30)
+    with pytest.raises(TooLarge, match=r"^4 runs at a time of 8 nodes and 30 flows must fit in "):
+        STUDY.run(workers=4, memory=2 * need)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    with pytest.raises(WeftError) as said:
+        STUDY.run(tmp_path / "locked")
+    assert str(said.value) == f"{tmp_path / 'locked'} cannot be written: permission denied"
+
+
+def test_a_file_in_the_place_of_the_folder_is_said_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput) as said:
+        STUDY.run(tmp_path / "file")
+    assert str(said.value) == f"{tmp_path / 'file'} must be a folder, not a file"
+
+
+# several processes
+
+PROGRAM = """
+import sys
+from weft.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_two_processes_on_one_study_do_not_disturb_each_other(kept, tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text(FILE)
+    both = [start("sweep", study, "-o", tmp_path / "out", "--json") for _ in range(2)]
+    printed = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], printed
+    rows = [json.loads(out)["runs"] for out, _ in printed]
+    assert rows[0] == rows[1]
+    assert [row["fingerprint"] for row in rows[0]] == fingerprints(STUDY.run(kept))
+    assert sorted(os.listdir(tmp_path / "out" / "runs")) == sorted([".lock", *(p.name() for p in STUDY.points)])
+
+
+def test_a_killed_process_gives_its_claim_back(tmp_path):
+    place = tmp_path / ("shoal-poisson-1-" + "0" * 16)
+    hold = (
+        f"import time; from pathlib import Path; from weft.study import claimed\nwith claimed(Path({str(place)!r})):\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", hold + "    print('held', flush=True); time.sleep(60)"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout.readline() == "held\n"
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    began = time.monotonic()
+    with claimed(place):
+        assert time.monotonic() - began < 5
+
+
+# files
+
+
+def test_a_file_describes_the_same_study(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(FILE)
+    assert weft.Study.load(path).points == STUDY.points
+    assert weft.Study.load(path).title == "a small one"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("nodes = 8", "nodes = 1"), "fabric shoal: nodes must be at least 2, not 1"),
+        (("nodes = 8", "node = 8"), None),
+        (("nodes = 8", 'nodes = "many"'), "fabric shoal: nodes must be a whole number, not 'many'"),
+        (('"2750ps"', '"2750 parsecs"'), None),
+        (('kind = "shoal"', 'kind = "shaol"'), "a fabric must be one of shoal, crossbar, packet, not 'shaol'"),
+        (('kind = "shoal"', ""), "kind of a fabric must be a name, not None"),
+        (("load = [0.5, 0.8]", "load = []"), "workload.load must be at least one value, not []"),
+        (("load = [0.5, 0.8]", "load = nan"), "workload poisson: load must be a finite number above 0, not nan"),
+        (("load = [0.5, 0.8]", ""), None),
+        (("seeds = [1, 2]", "seeds = 3"), "seeds must be a list of whole numbers, not 3"),
+        (("seeds = [1, 2]", "sedes = [3]"),
+         "a key must be one of title, seeds, until, columns, fabric, workload, picture, not 'sedes'"),
+        (("[fabric]", "[fabric"), None),
+        (("[fabric]", "[fabrics]"), None),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path, change, sentence):
+    path = tmp_path / "study.toml"
+    path.write_text(FILE.replace(*change))
+    with pytest.raises(BadStudy) as said:
+        weft.Study.load(path)
+    assert str(said.value).startswith(f"{path}")
+    assert "\n" not in str(said.value)
+    if sentence:
+        assert str(said.value) == f"{path}: {sentence}"
+
+
+def test_a_study_that_is_not_there_or_is_binary_is_named(tmp_path):
+    with pytest.raises(BadStudy) as said:
+        weft.Study.load(tmp_path / "none.toml")
+    assert str(said.value) == f"{tmp_path / 'none.toml'} must be a study, but there is no such file"
+    (tmp_path / "b.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadStudy) as said:
+        weft.Study.load(tmp_path / "b.toml")
+    assert str(said.value) == f"{tmp_path / 'b.toml'} must be a TOML file, not binary"
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parents[1].glob("studies/*.toml")), ids=lambda path: path.name)
+def test_every_study_of_the_project_can_be_read(path):
+    assert len(weft.Study.load(path).points) >= 2
