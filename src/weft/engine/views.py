@@ -13,8 +13,9 @@ from numba.extending import intrinsic
 
 import weft.engine.jit  # noqa: F401  sets the cache folder
 
-kernel = njit(cache=True, error_model="numpy")  # unlike jit.kernel's, such functions may return views
-inlined = njit(cache=True, error_model="numpy", forceinline=True)
+# Nothing here allocates, so kernels do without Numba's reference counting; what returns a view has to have it.
+kernel = njit(cache=True, error_model="numpy", _nrt=False)
+inlined = njit(cache=True, error_model="numpy", _nrt=True)
 
 
 @intrinsic

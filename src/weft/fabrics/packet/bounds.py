@@ -16,7 +16,10 @@ def headroom(link: int, delay: int, packet: int) -> int:
 
 
 def ideal(fabric, flows) -> np.ndarray:
-    """(flows,) int64 ps: the time of each flow alone, all its packets back to back over the fewest hops."""
+    """(flows,) int64 ps: the time of each flow alone, its packets back to back over the fewest hops.
+
+    A short last packet does not wait for those before it, which it need not where it takes another path.
+    """
     graph, table = fabric.graph, fabric.routes
     payload, header = fabric.payload, fabric.settings.header + WIRE
     segments = -(-flows.size // payload)
@@ -65,6 +68,8 @@ def deadlock(state) -> list[int]:
     stuck = set(np.flatnonzero((ports["paused"] == 1) & (ports["stopped"] == 1)).tolist())
     held: dict[int, dict[int, int]] = {}  # port that came -> port it waits at -> bytes
     for b in stuck:
+        if ports["host"][b]:
+            continue  # what waits there came by no port
         r = int(ports["head"][b])
         for _ in range(int(ports["packets"][b])):
             at = held.setdefault(int(rows["port"][r]), {})

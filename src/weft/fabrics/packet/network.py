@@ -286,7 +286,7 @@ def _replace_tail(s, r, k):
 
 @kernel
 def accept_queue(s, r, k):
-    """Queue packet r at a port with priorities. The row of a header turned round, to be forwarded from here, or NONE."""
+    """Queue packet r at a port with priorities. The row of a header turned round, to be forwarded again, or NONE."""
     port, p = ports(s)[k], rows(s)[r]
     if port.up == 0:
         port.dropped += 1

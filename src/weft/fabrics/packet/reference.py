@@ -1,8 +1,8 @@
 """The packet network and its transports once more, with objects and a packet at a time, to be checked by eye.
 
 `run(fabric, flows, seed)` carries flows over a fabric in plain Python. It shares descriptions with the kernel
-(topology, routes, settings, the plan of failures) and nothing that moves a packet. Given the same flows and seed the two
-must end in the same fingerprint, which is folded over every arrival at a host and every loss, in order.
+(topology, routes, settings, the plan of failures) and nothing that moves a packet. Given the same flows and seed the
+two must end in the same fingerprint, which is folded over every arrival at a host and every loss, in order.
 """
 
 import heapq

@@ -21,7 +21,7 @@ TCP, DCTCP, MPTCP, NDP, DCQCN = 0, 1, 2, 3, 4
 DROPTAIL, TRIM, PRIORITY, LOSSLESS = 0, 1, 2, 3
 ECMP, RANDOM, PERMUTED, ROUND_ROBIN, SINGLE = 0, 1, 2, 3, 4
 
-# Fields that every hop touches come first. Large arrays begin 16 bytes into a cache line, so a row's first 48 share one.
+# What every hop touches comes first: large arrays begin 16 bytes into a cache line, so a row's first 48 share one.
 PACKET = np.dtype(
     [
         *EVENT,
@@ -171,11 +171,12 @@ HOST = np.dtype(
 
 PARAMETERS = (
     ("transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
-    ("payload", "overhead", "control", "smallest"),  # bytes: of a full segment, around it, of an ACK, of the least frame
+    ("payload", "overhead", "control", "smallest"),  # bytes: a full segment, what is around it, an ACK, the least frame
     ("initial_window", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
     ("rto_min", "rto_first", "rto_max", "ack_delay"),
     ("mark_chance", "capacity_high", "share", "bounce", "trim_tail", "prefer", "xoff", "xon", "ingress_limit"),
-    ("pull_gap", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "fast_rounds", "rate_step", "rate_leap", "rate_min"),
+    ("pull_gap", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "fast_rounds"),
+    ("rate_step", "rate_leap", "rate_min"),
 )
 PLACES = ("applied", "next_flow", "free_slot", "used_slots", "live", "finished", "first_out", "last_out", "roomy")
 COUNTERS = (
@@ -235,6 +236,16 @@ class State(NamedTuple):
     seed: np.ndarray  # (1,) int64
     samples: np.ndarray  # (samples, 1 + hosts) int64  time, and the payload bytes each host had received by then
     sampling: np.ndarray  # (3,) int64  samples kept, ps between two, when the next is due
+
+    @property
+    def now(self) -> int:
+        """Where the clock stands, ps."""
+        return int(self.world["now"][0])
+
+    @property
+    def finished(self) -> int:
+        """Flows that have arrived whole."""
+        return int(self.world["finished"][0])
 
 
 @inlined
