@@ -2,12 +2,12 @@
 
     python benchmarks/crossbar.py
 
-A run is timed in strides of a few milliseconds, its first quarter left out, and the rate is that of the stride at the
-tenth percentile: other work on the machine makes strides slower, never faster.
+A run is timed, in CPU time, in strides of a few milliseconds, its first quarter left out. The rate is that of the
+stride at the tenth percentile: other work on the machine makes strides slower, never faster.
 """
 
 import sys
-from time import perf_counter
+from time import process_time
 
 from weft.fabrics.crossbar import Crossbar
 from weft.workload.traffic import Bernoulli
@@ -42,9 +42,9 @@ def rate(fabric, slots) -> float:
     fabric.advance(state, until=slots // 4 * fabric.slot)
     times, stride = [], slots * 3 // 4 // STRIDES
     for k in range(1, STRIDES + 1):
-        began = perf_counter()
+        began = process_time()
         fabric.advance(state, until=(slots // 4 + k * stride) * fabric.slot)
-        times.append(perf_counter() - began)
+        times.append(process_time() - began)
     return stride / sorted(times)[STRIDES // 10]
 
 
