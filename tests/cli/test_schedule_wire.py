@@ -133,7 +133,7 @@ SMALL = "nodes must be at most 8 with 4-port switches in two stages, not 9 (swit
     [
         ("--nodes 9 --ports 4", SMALL),
         ("--nodes 1", "nodes must be at least 2, not 1"),
-        ("--nodes 9000 --ports 200", "nodes must be at most 8,192 for their schedules to be written down, not 9000"),
+        ("--nodes 9000 --ports 200", "nodes must be at most 4,096 for their schedules to be written down, not 9000"),
         ("--nodes 8 --ports 5", "ports must be even and at least 2, not 5"),
         ("--nodes 8 --channels 8", "channels must be between 1 and nodes - 1 = 7, not 8"),
         ("--nodes 8 --delay -1", "delay must be zero or more slots, not -1"),

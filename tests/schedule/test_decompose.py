@@ -138,6 +138,15 @@ def test_an_uplink_taken_twice_is_found():
         verify(replace(good, uplinks=uplinks))
 
 
+def test_looking_at_few_cells_at_a_time_finds_the_same(monkeypatch):
+    whole = fig3()
+    monkeypatch.setattr("weft.schedule.decompose.CHUNK", 20)  # two slots of eight nodes
+    parts = fig3()
+    assert verify(parts) == 56
+    for name in whole.clos.names:
+        np.testing.assert_array_equal(parts.outputs(name), whole.outputs(name))
+
+
 def test_two_nodes_that_face_one_peer_are_refused():
     with pytest.raises(ScheduleConflict) as error:
         decompose(CircuitClos(nodes=4, ports=4), np.array([[1, 2, 3, 0], [1, 2, 1, 0]]))

@@ -18,6 +18,7 @@ from weft.wire.shoal import (
     Fragmenter,
     Reassembler,
     decode,
+    feedback,
     missed_pairs,
 )  # fmt: skip
 from wire.test_crc import divided
@@ -45,6 +46,10 @@ def test_the_header_names_1024_nodes_and_its_feedback_holds_their_longest_queues
     assert 2 ** dict(HEADER.fields)["dst"] == 2 ** dict(HEADER.fields)["src"] == NODES
     most = (NODES - 1) + (NODES - 1) - 1  # eq. 6: cells queued, one local; flows ready; less one
     assert (most, NOT_APPLICABLE, NOTHING) == (MOST_FEEDBACK, 2**11 - 2, 2**11 - 1)
+
+
+def test_feedback_never_runs_into_its_codes():
+    assert [feedback(value) for value in (-1, 0, 7, 2045, 2046, 10**6)] == [0, 0, 7, 2045, 2045, 2045]
 
 
 def test_a_header_worked_out_by_hand():
@@ -117,7 +122,7 @@ def test_a_primitive_polynomial_misses_a_third_of_the_double_errors(monkeypatch)
         (lambda: Cell(dst=1, src=0, feedback=2048).encode(), "shoal_header.feedback must fit in 11 bits, not 2048"),
         (lambda: Cell(dst=1, src=0, payload=b"x" * 57).encode(),
          "payload must be at most 56 bytes in a cell of 64, not 57"),
-        (lambda: Cell(dst=1, src=0).encode(7), "cell must be at least 8 bytes, not 7"),
+        (lambda: Cell(dst=1, src=0).encode(7), "cell must be from 8 to 65,535 bytes, not 7"),
         (lambda: decode(bytes(7)), "cell must be at least 8 bytes, not 7"),
         (lambda: Fragmenter(1).cells(1, b""), "dst must be another node from 0 to 1023, not 1"),
         (lambda: Fragmenter(1).cells(2, bytes(65_536)), "packet must be at most 65,535 bytes, not 65536"),

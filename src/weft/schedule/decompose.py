@@ -10,6 +10,7 @@ colour             alternating paths, for any schedule.
 `verify` trusts neither: it follows every cell through the switches' own tables.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from weft.schedule.rotation import DARK, Rounds
 from weft.topology.circuit import CircuitClos
 
 NOBODY = -1  # a node that faces nobody, a port that carries nothing
+CHUNK = 1 << 18  # cells looked at together: an epoch of a large rack has millions
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +47,22 @@ class Circuits:
         for plane in range(clos.planes):
             leaves = np.full((clos.leaves, self.slots, clos.ports), NOBODY, np.int16)
             spines = np.full((clos.spines, self.slots, clos.ports), NOBODY, np.int16)
-            t, i = np.nonzero(self.peers[:, plane] != NOBODY)
-            j, u = self.peers[t, plane, i], self.uplinks[t, plane, i]
-            up, down, bundle = i // clos.half, j // clos.half, u % clos.trunk * clos.leaves
-            leaves[up, t, i % clos.half] = clos.half + u
-            spines[u // clos.trunk, t, bundle + up] = bundle + down
-            leaves[down, t, clos.half + u] = j % clos.half
+            for t, i, j in self.cells(plane):
+                u = self.uplinks[t, plane, i]
+                up, down, bundle = i // clos.half, j // clos.half, u % clos.trunk * clos.leaves
+                leaves[up, t, i % clos.half] = clos.half + u
+                spines[u // clos.trunk, t, bundle + up] = bundle + down
+                leaves[down, t, clos.half + u] = j % clos.half
             out.append((leaves, spines))
         return tuple(out)
+
+    def cells(self, plane: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Slot, sender and receiver of every cell of a plane, as three arrays, some slots at a time."""
+        stride = max(1, CHUNK // self.clos.nodes)
+        for begin in range(0, self.slots, stride):
+            t, i = np.nonzero(self.peers[begin : begin + stride, plane] != NOBODY)
+            t += begin
+            yield t, i, self.peers[t, plane, i]
 
     def outputs(self, name: str) -> np.ndarray:
         """(slots, ports) int16: the output that each input of a switch is connected to, NOBODY for none."""
@@ -172,17 +182,16 @@ def verify(circuits: Circuits) -> int:
             _refuse_contention(clos.leaf(plane, a), outputs)
         for x, outputs in enumerate(spines):
             _refuse_contention(clos.spine(plane, x), outputs)
-        t, i = np.nonzero(circuits.peers[:, plane] != NOBODY)
-        j = circuits.peers[t, plane, i]
-        a, port = i // clos.half, i % clos.half
-        u = leaves[a, t, port] - clos.half
-        _refuse_stray(u < 0, clos.leaf, plane, a, port, t, i, j)
-        x, port = u // clos.trunk, u % clos.trunk * clos.leaves + a
-        out = spines[x, t, port]
-        _refuse_stray(out // clos.leaves != u % clos.trunk, clos.spine, plane, x, port, t, i, j)
-        b, port = out % clos.leaves, clos.half + u
-        _refuse_stray(b * clos.half + leaves[b, t, port] != j, clos.leaf, plane, b, port, t, i, j)
-        cells += len(j)
+        for t, i, j in circuits.cells(plane):
+            a, port = i // clos.half, i % clos.half
+            u = leaves[a, t, port] - clos.half
+            _refuse_stray(u < 0, clos.leaf, plane, a, port, t, i, j)
+            x, port = u // clos.trunk, u % clos.trunk * clos.leaves + a
+            out = spines[x, t, port]
+            _refuse_stray(out // clos.leaves != u % clos.trunk, clos.spine, plane, x, port, t, i, j)
+            b, port = out % clos.leaves, clos.half + u
+            _refuse_stray(b * clos.half + leaves[b, t, port] != j, clos.leaf, plane, b, port, t, i, j)
+            cells += len(j)
     return cells
 
 

@@ -48,6 +48,7 @@ NODES = 1 << 10  # that a header can tell apart (Fig. 5)
 SEQUENCE = 1 << 22  # numbers after which a flow begins again
 NOTHING = 2047  # feedback: no cell has come from you since the last one
 NOT_APPLICABLE = 2046  # feedback: one came that you had only forwarded; one of your own that has arrived gets 0
+CODES = {"nothing": NOTHING, "not-applicable": NOT_APPLICABLE}
 MOST_FEEDBACK = 2045  # 1024 nodes: N - 1 cells in a queue (one is local), N - 1 flows ready, less one (eq. 6)
 LENGTH = 2  # bytes that say how long a packet is
 PACKET = 65_535  # bytes of the longest packet they can say
@@ -73,7 +74,7 @@ class Cell:
 
     def encode(self, size: int = CELL) -> bytes:
         """The cell as `size` bytes, the payload padded with zeros."""
-        require(size >= HEADER.size, "cell", f"at least {HEADER.size} bytes", size)
+        require(HEADER.size <= size <= PACKET, "cell", f"from {HEADER.size} to {PACKET:,} bytes", size)
         room = size - HEADER.size
         require(len(self.payload) <= room, "payload", f"at most {room} bytes in a cell of {size}", len(self.payload))
         values = {name: getattr(self, name) for name in SOURCE if name != "crc"}
@@ -97,6 +98,12 @@ def decode(data: bytes) -> tuple[Cell, bool]:
     intact = values.pop("crc") == checksum(data)
     flags = {name: bool(values[name]) for name in ("start", "end", "dropped")}
     return Cell(**values | flags, payload=bytes(data[HEADER.size :])), intact
+
+
+def feedback(value: int) -> int:
+    """`value` as a header can say it: eq. 6 over empty queues is -1 and counts as 0; longer queues than one class can
+    have, as the sums of Appendix C may be, count as the longest."""
+    return min(max(value, 0), MOST_FEEDBACK)
 
 
 def missed_pairs(size: int = CELL) -> int:
