@@ -186,8 +186,8 @@ COUNTERS = (
     ("conserved_in", "conserved_out"),  # packets made and packets ended; the difference is on its way
 )
 _WORLD = (*(name for line in PARAMETERS for name in line), *PLACES, *(name for line in COUNTERS for name in line))
-TABLES = ("rows", "ports", "buffered", "pool", "hosts", "row", "table", "group", "choices", "flows", "subs", "out", "got")
-TABLES += ("order", "traffic", "print")
+TABLES = ("rows", "ports", "buffered", "pool", "hosts", "row", "table", "group", "choices", "flows", "subs")
+TABLES += ("out", "got", "order", "traffic", "print")
 
 WORLD = np.dtype(
     [*CLOCK, *((name, "i8") for name in _WORLD), ("key", "u8"), *fields(*TABLES)]

@@ -14,7 +14,7 @@
 Reliability is RoCE's: the receiver takes segments in order only, asks by NACK for the one it wants when another comes,
 once per gap, and the sender goes back to it; so does a timeout. A host's NIC takes ready flows in turn, a packet each,
 as long as fewer than two wait on its port: a paused port therefore holds the flows back and not their packets.
-Rates are whole b/s, alpha is in parts of 2**20; timers run only after a first CNP and until they have nothing left to do.
+Rates are whole b/s, alpha is in parts of 2**20; timers run after a first CNP and until they have nothing left to do.
 """
 
 import numpy as np
@@ -22,7 +22,22 @@ import numpy as np
 from weft.engine import events
 from weft.engine.views import inlined, kernel
 from weft.fabrics.packet.network import SECOND, schedule
-from weft.fabrics.packet.state import ACK, ALPHA, CNP, MARKED, NACK, PACE, RAISE, TURN, flows, hosts, ports, row, rows, subs
+from weft.fabrics.packet.state import (
+    ACK,
+    ALPHA,
+    CNP,
+    MARKED,
+    NACK,
+    PACE,
+    RAISE,
+    TURN,
+    flows,
+    hosts,
+    ports,
+    row,
+    rows,
+    subs,
+)
 from weft.fabrics.packet.transports.flow import arm, book, claim, close_slot, new_timer, send_control, send_segment
 
 ONE = 1 << 20

@@ -1,7 +1,7 @@
 """What all transports share: slots for live flows, segments, paths and the retransmission timer.
 
-A flow takes a slot when it starts and gives it back when its sender knows that everything has arrived. Packets name both
-slot and flow, so one that comes too late finds a stranger in the slot and is ignored.
+A flow takes a slot when it starts and gives it back when its sender knows that everything has arrived. Packets name
+both slot and flow, so one that comes too late finds a stranger in the slot and is ignored.
 """
 
 import numpy as np

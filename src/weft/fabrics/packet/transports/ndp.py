@@ -3,8 +3,8 @@
     sender     sends `initial_window` packets at once, without waiting for anything (§3.2), then one for every pull: the
                oldest packet known to be lost, else a new one. Packets walk a permutation of all paths, drawn anew when
                it is used up (§3.1.1). A NACK or a returned header makes a packet lost.
-    receiver   answers a packet by ACK and a trimmed header by NACK, both at once and ahead of data, and owes the sender a
-               pull for either. One pacer per host sends the pulls, a full packet's time apart, taking its senders in
+    receiver   answers a packet by ACK and a trimmed header by NACK, both at once and ahead of data, and owes the sender
+               a pull for either. One pacer per host sends the pulls, a full packet's time apart, taking its senders in
                turn; what is owed to a flow that has arrived is forgotten (§3.2).
     switch     (`network.py`) keeps `buffer` data packets; the next loses its payload, or by a coin toss the one at the
                tail does (§3.1). Headers go first, ten for one data packet. A header that finds the header queue full is

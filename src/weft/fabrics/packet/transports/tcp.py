@@ -3,7 +3,7 @@
 Sequence numbers count segments, windows bytes. A sender is in one of three moods:
 
     open        a new ACK grows the window: by a segment below `threshold` (slow start), else by payload²/window
-                (RFC 5681 eq. 3). Two duplicate ACKs may each send one new segment (RFC 3042). The third enters recovery:
+                (RFC 5681 eq. 3). Two duplicate ACKs may each send a new segment (RFC 3042). The third enters recovery:
                 threshold = max(flight/2, 2 segments), `una` is sent again, window = threshold + 3 segments.
     recovering  a duplicate inflates the window by a segment. A partial ACK, below `recover`, sends the next hole and
                 deflates (RFC 6582 §3.2 step 5); a full one sets window = min(threshold, flight + 1 segment) and opens.
@@ -13,8 +13,11 @@ Sequence numbers count segments, windows bytes. A sender is in one of three mood
 Every new ACK restarts the timer, partial ones too (the "slow but steady" variant of RFC 6582 §4).
 
 With `sack` every ACK names the segment that caused it. In recovery a segment is taken for lost when three above it have
-arrived (RFC 6675 IsLost); holes are filled first, then new segments, while fewer than a window are in flight. The receiver acknowledges every `ack_every`-th segment in order, or after `ack_delay`, and
-at once anything out of order or filling a gap. RTTs come from echoed sending times (RFC 7323), so retransmissions count.
+arrived (RFC 6675 IsLost); holes are filled first, then new segments, while fewer than a window are in flight.
+
+The receiver acknowledges every `ack_every`-th segment in order, or after `ack_delay`, and at once anything out of order
+or filling a gap. RTTs come from echoed sending times (RFC 7323), so retransmissions count.
+
 DCTCP and MPTCP are this machine with another reaction to marks, and another growth, in `dctcp.py` and `mptcp.py`.
 """
 

@@ -1,0 +1,65 @@
+"""How many packet-hops a second a packet network runs, beside what is expected of it.
+
+    python benchmarks/packet.py [permutation|open|large]
+
+A packet-hop is a packet leaving a link. CPU time, one core, compiled code; other work on the machine still shows.
+"""
+
+import resource
+import sys
+from time import process_time
+
+from weft.fabrics.packet import Packet
+from weft.units import Gbps, ms, ns
+from weft.workload import WORKLOADS
+
+EXPECTED = 5_000_000  # packet-hops a second; htsim does 1.3 M (NDP) and 2.9 M (DCTCP), 0.3 to 0.4 M in open loop
+
+
+def measure(fabric, workload, until=None, seed=1):
+    """(packet-hops, events, CPU seconds) of one run after a first one that compiles."""
+    flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+    fabric.advance(fabric.prepare(flows, seed=seed), until=1)
+    state = fabric.prepare(flows, seed=seed)
+    began = process_time()
+    fabric.advance(state, until=until)
+    took = process_time() - began
+    work = fabric.observe(state, flows).work
+    return work["packet_hops"], work["events"], took
+
+
+def show(name, hops, events, took):
+    verdict = "" if hops / took >= EXPECTED else "  below what is expected"
+    rates = f"{hops / took / 1e6:6.2f} M hops/s {events / took / 1e6:6.2f} M events/s"
+    print(f"{name:34} {rates} {took:7.1f} s{verdict}", flush=True)
+
+
+def permutation():
+    """432 hosts, 10 Gb/s, 9000 B."""
+    for transport in ("tcp", "dctcp", "mptcp", "ndp", "dcqcn"):
+        fabric = Packet(hosts=432, mtu=9000, transport=f"{transport}@stardust-nsdi19")
+        workload = WORKLOADS["permutation"](duration=20 * ms)
+        show(f"permutation {transport}", *measure(fabric, workload, workload.until))
+
+
+def open_loop():
+    """512 hosts, 50 Gb/s, Pareto flows of mean 100 KB at load 0.6."""
+    for transport in ("dctcp", "ndp", "dcqcn"):
+        fabric = Packet(
+            hosts=512, topology="leafspine", link=50 * Gbps, delay=100 * ns, transport=f"{transport}@shoal-nsdi19"
+        )
+        show(f"open loop {transport}, 10,000 flows", *measure(fabric, WORKLOADS["poisson"](load=0.6, flows=10_000)))
+
+
+def large():
+    """8,192 hosts: memory."""
+    fabric = Packet(hosts=8192, mtu=9000, transport="dctcp")
+    workload = WORKLOADS["permutation"](duration=1 * ms)
+    show("permutation dctcp, 8,192 hosts", *measure(fabric, workload, workload.until))
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+
+
+if __name__ == "__main__":
+    for name, bench in {"permutation": permutation, "open": open_loop, "large": large}.items():
+        if len(sys.argv) < 2 or name in sys.argv[1:]:
+            bench()
