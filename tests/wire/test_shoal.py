@@ -252,25 +252,63 @@ def test_numbers_wrap_around():
     assert receive(to, reversed(wire)) == [(1, bytes(range(200)))]
 
 
+def singles(src, count, first=0):
+    """Packets of one byte, each in one cell, numbered from `first`."""
+    source = Fragmenter(src)
+    source._next[0] = first
+    return [source.cells(0, bytes([k]))[0].encode() for k in range(count)]
+
+
+def test_the_end_of_one_packet_never_completes_another():
+    source, to = Fragmenter(1), Reassembler(0)
+    a, b = source.cells(0, b"a" * 160), source.cells(0, b"b" * 106)
+    assert (len(a), len(b)) == (3, 2)
+    assert receive(to, [cell.encode() for cell in (a[0], a[1], b[1])]) == []  # the right number of cells and bytes
+    assert to.give_up(1) == []
+    assert (to.errors.lost, to.errors.broken, to.errors.orphan) == (2, 1, 1)
+
+
 def test_one_cell_from_nowhere_is_not_believed_but_two_that_agree_are():
     to = Reassembler(0, window=16)
-    lone = Cell(dst=0, src=1, seq=2_000_000, start=True, end=True).encode()
-    assert to.accept(lone) == []
-    assert receive(to, [d for _, _, d in send([(1, b"a"), (1, b"b")])]) == [(1, b"a"), (1, b"b")]
-    later = Fragmenter(1)
-    later._next[0] = 3_000_000
-    anew = [later.cells(0, bytes([k]))[0].encode() for k in range(4)]
-    assert receive(to, anew) == [(1, b"\1"), (1, b"\2"), (1, b"\3")]  # the first was the price
+    assert receive(to, singles(1, 1, 2_000_000)) == []
+    assert receive(to, singles(1, 2)) == [(1, b"\0"), (1, b"\1")]
+    assert receive(to, singles(1, 4, 3_000_000)) == [(1, b"\1"), (1, b"\2"), (1, b"\3")]  # the first was the price
     assert (to.errors.stray, to.errors.total) == (2, 2)
 
 
+def test_cells_from_nowhere_that_disagree_are_not_believed():
+    to = Reassembler(0, window=16)
+    for seq in (2_000_000, 2_000_016, 2_000_016, 2_000_000):
+        assert receive(to, singles(1, 1, seq)) == []
+    assert (to.errors.stray, to.errors.total) == (4, 4)
+
+
+def test_a_cell_in_its_place_makes_one_from_nowhere_forgotten():
+    to = Reassembler(0, window=16)
+    assert receive(to, [*singles(1, 1, 2_000_000), *singles(1, 1), *singles(1, 1, 2_000_001)]) == [(1, b"\0")]
+    assert (to.errors.stray, to.errors.total) == (2, 2)
+
+
+def test_a_flow_that_begins_anew_leaves_nothing_behind():
+    to = Reassembler(0, window=16)
+    assert receive(to, singles(1, 3)[1:]) == []
+    assert receive(to, singles(1, 2, 2_000_000)) == [(1, b"\1"), (1, b"\2"), (1, b"\1")]  # old ones first
+    assert (to.held, to.errors.lost, to.errors.stray) == (0, 1, 1)
+
+
 def test_a_cell_a_window_ahead_gives_up_what_should_have_come_before():
-    to = Reassembler(0, window=4)
-    wire = [d for _, _, d in send([(1, bytes([k])) for k in range(8)])]
+    to, wire = Reassembler(0, window=4), singles(1, 8)
     assert receive(to, wire[1:4]) == []
-    assert receive(to, wire[4:]) == [(1, bytes([k])) for k in range(1, 8)]
+    assert to.accept(wire[4]) == [(1, bytes([k])) for k in range(1, 5)]
     assert (to.errors.lost, to.errors.total) == (1, 1)
     assert to.accept(wire[0]) == [] and to.errors.late == 1
+
+
+def test_a_full_memory_gives_up_on_the_source_that_fills_it():
+    to = Reassembler(0, memory=3)
+    assert receive(to, [singles(2, 2)[1], *singles(1, 3)[1:]]) == []
+    assert to.accept(singles(3, 2)[1]) == [(1, b"\1"), (1, b"\2")]
+    assert (to.held, to.errors.lost) == (2, 1)
 
 
 def test_cells_for_others_and_empty_ones_are_left_out():
