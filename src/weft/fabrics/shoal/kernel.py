@@ -126,7 +126,7 @@ RELEASE, DELIVER, AFTER, FINISH = range(4)
 TALLY = 21
 
 _ONE = np.uint64(1)
-AHEAD, FAR = 3, 8  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
+AHEAD, FAR = 4, 12  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
 
 
 @kernel
