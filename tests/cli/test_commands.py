@@ -124,3 +124,10 @@ def test_a_bench_measures_a_busy_rack(weft):
     assert data["ratio_to_calibration"] == pytest.approx(data["ns_per_node_slot"] / data["calibration_ns"])
     assert 0 < data["busy_fraction"] <= 1
     assert 0 < data["carried_cells_per_s"] < data["node_slots_per_s"]
+
+
+def test_a_bench_chooses_its_flows_by_the_work_they_make():
+    from weft.cli.bench import measure
+
+    found = measure(nodes=16, channels=4, load=1.0, sizes="fixed:100KB", work=4_000_000)
+    assert found.node_slots == pytest.approx(4_000_000, rel=0.2)

@@ -37,8 +37,8 @@ class Bench:
     ratio_to_calibration: float
 
 
-def measure(*, nodes=512, channels=4, load=1.0, load_rate=None, sizes="pareto", flows=None, seed=1) -> Bench:
-    """Run a busy rack from its first arrival to its last."""
+def measure(*, nodes=512, channels=4, load=1.0, load_rate=None, sizes="pareto", flows=None, seed=1, work=WORK) -> Bench:
+    """Run a busy rack from its first arrival to its last: so many `flows`, or about so many node-slots of `work`."""
     from weft.fabrics.shoal import Shoal
     from weft.workload import Poisson
     from weft.workload.arrivals import mean_gap
@@ -46,8 +46,8 @@ def measure(*, nodes=512, channels=4, load=1.0, load_rate=None, sizes="pareto", 
     rack = Shoal(nodes=nodes, channels=channels)
     workload = Poisson(load=load, load_rate=load_rate, sizes=sizes, flows=flows or 1)
     if flows is None:
-        per_flow = mean_gap(workload, nodes=nodes, link=rack.link) / rack.slot * nodes * channels
-        workload = Poisson(load=load, load_rate=load_rate, sizes=sizes, flows=max(int(WORK / per_flow), 1000))
+        per_flow = mean_gap(workload, nodes=nodes, link=rack.link) / rack.slot_time * nodes * channels
+        workload = Poisson(load=load, load_rate=load_rate, sizes=sizes, flows=max(int(work / per_flow), 1000))
     _compile(rack)
     table = workload.draw(nodes=nodes, link=rack.link, seed=seed)
     first, last = int(table.start[0]), int(table.start[-1])
@@ -87,7 +87,7 @@ def _compile(rack):
 
     from weft.workload import Poisson
 
-    small = replace(rack, nodes=rack.channels + 4, slot=None, delay=None)
+    small = replace(rack, nodes=rack.channels + 4)
     table = Poisson(load=0.5, sizes="fixed:2KB", flows=20).draw(nodes=small.nodes, link=small.link, seed=0)
     small.advance(small.prepare(table))
 

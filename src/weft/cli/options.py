@@ -29,12 +29,9 @@ class Output:
 
 @Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True, kw_only=True)
-class Running(Output):
-    """Options of a single run, whatever is run."""
+class Resuming(Output):
+    """Options of a single run that has a folder already."""
 
-    output: Annotated[
-        str | None, Parameter(name=("--output", "-o"), metavar="DIR", help="save the result in this folder")
-    ] = None
     plot: Annotated[
         str | None, Parameter(metavar="FILE", help="draw the completion times into this svg, pdf or png")
     ] = None
@@ -56,6 +53,16 @@ class Running(Output):
         seconds = Field("checkpoint_every", "float", (), False, 60.0, "").read(self.checkpoint_every)
         require(seconds > 0, "checkpoint_every", "above 0 seconds", seconds)
         return seconds
+
+
+@Parameter(name="*", group=RUNNING)
+@dataclass(frozen=True, kw_only=True)
+class Running(Resuming):
+    """Options of a single run, whatever is run."""
+
+    output: Annotated[
+        str | None, Parameter(name=("--output", "-o"), metavar="DIR", help="save the result in this folder")
+    ] = None
 
 
 def whole(name, text) -> int:

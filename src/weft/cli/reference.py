@@ -1,52 +1,82 @@
 """The page docs/reference/cli.md: what every command says of itself. `make docs` writes it; a test compares it."""
 
-import io
+import inspect
 import sys
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import get_args, get_type_hints
+
+from cyclopts import Parameter
 
 from weft import catalogue
-from weft.cli import COMMANDS, build
-from weft.cli.listing import as_data
+from weft.cli import COMMANDS
+from weft.cli.flags import METAVARS, RENAMED
+from weft.cli.listing import summary
 from weft.parameters import REQUIRED, parameters
 
-OURS = ("run", "resume", "sweep", "rerun", "show", "bench", "fabrics", "workloads")
-SHOWN = {"run": ("run", "shoal", "poisson"), "bench": ("bench", "shoal")}
+COLUMNS = "| | | default | |\n| --- | --- | --- | --- |"
 
 
 def page() -> str:
     """The page, as Markdown."""
+    from weft.cli.run import run_options
+
     parts = [
         "# The command line",
-        "Made by `make docs` from the commands themselves. Every command also takes `--help`. Exit codes: 0 done, 1 a "
-        "claim or monitor failed, 2 bad input, 130 interrupted. `weft cost` has its own pages under docs/models.",
-        *(f"## weft {name}\n\n{COMMANDS[name]}\n\n```\n{help_text(*SHOWN.get(name, (name,)))}\n```" for name in OURS),
-        "## Fabrics",
-        *(table(name, catalogue.fabric_class(name)) for name in catalogue.available()),
-        "## Workloads",
-        "Every fabric carries the flows of `poisson` to `trace`; `crossbar` also takes the cells of the others.",
-        *(table(name, cls) for name, cls in catalogue.every_workload().items()),
+        "Made by `make docs` from the commands themselves; each also takes `--help`. Exit codes: 0 done, 1 a claim or "
+        "monitor failed, 2 bad input, 130 interrupted.",
+        f"## weft run FABRIC WORKLOAD\n\n{COMMANDS['run']} The flags are the parameters of the fabric and of the "
+        f"workload, below, and these; one that would mean two things has its owner's name in front.\n\n"
+        + _table(run_options()),
     ]
+    for name in ("resume", "sweep", "rerun", "show", "fabrics", "workloads"):
+        function = getattr(import_module(f"weft.cli.{name}"), name)
+        parts.append(_command(f"weft {name}", function))
+    parts.append(_command("weft bench shoal", import_module("weft.cli.bench").shoal))
+    parts.append("## Fabrics")
+    parts += [_description(name, catalogue.fabric_class(name)) for name in catalogue.available()]
+    parts.append("## Workloads")
+    parts.append("Every fabric carries `poisson` to `trace`; `crossbar` also takes the others, which are cells.")
+    parts += [_description(name, cls) for name, cls in catalogue.every_workload().items()]
     return "\n\n".join(parts) + "\n"
 
 
-def help_text(*words) -> str:
-    """What `weft words --help` prints, 100 columns wide."""
-    from rich.console import Console
-
-    text = io.StringIO()
-    root = build(list(words))
-    root.help_print(list(words), console=Console(file=text, width=100, color_system=None, force_terminal=False))
-    return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
+def _command(title, function) -> str:
+    hints = get_type_hints(function, include_extras=True)
+    given = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]
+    return f"## {title}\n\n{inspect.getdoc(function)}\n\n{_table(given)}"
 
 
-def table(name, cls) -> str:
+def _table(given) -> str:
+    return "\n".join([COLUMNS, *(row for parameter in given for row in _rows(parameter))])
+
+
+def _rows(parameter):
+    """A line for a parameter of a command; several for a dataclass of options."""
+    kind, *marks = get_args(parameter.annotation)
+    about = next(mark for mark in marks if isinstance(mark, Parameter))
+    if is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
+            yield from _rows(parameter.replace(name=field.name, default=field.default, annotation=hints[field.name]))
+        return
+    names = " ".join(f"`{name}`" for name in about.name or ["--" + parameter.name.replace("_", "-")])
+    if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        names = f"`{about.metavar or parameter.name.upper()}`"
+    default = "" if parameter.default in (None, False, inspect.Parameter.empty) else f"`{parameter.default}`"
+    yield f"| {names} | {'' if about.metavar is None else about.metavar} | {default} | {about.help} |"
+
+
+def _description(name, cls) -> str:
     """The parameters of a fabric or workload."""
-    rows = ["| flag | kind | default | |", "| --- | --- | --- | --- |"]
+    rows = [f"### {name}\n\n{summary(cls)}\n\n{COLUMNS}"]
     for p in parameters(cls):
-        flag = "--trace" if (name, p.name) == ("trace", "path") else "--" + p.name.replace("_", "-")
-        default = "required" if p.default is REQUIRED else p.shown_default or ""
+        flag = "--" + RENAMED.get((name, p.name), p.name).replace("_", "-")
+        kind = "" if p.kind == "bool" else METAVARS.get(p.kind, p.kind.upper())
+        default = "required" if p.default is REQUIRED else f"`{p.shown_default}`" if p.shown_default else ""
         choices = f" ({', '.join(p.choices)})" if p.choices else ""
-        rows.append(f"| `{flag}` | {p.kind} | {default} | {(p.help + choices).replace('|', chr(92) + '|')} |")
-    return f"### {name}\n\n{as_data(name, cls)['help']}\n\n" + "\n".join(rows)
+        rows.append(f"| `{flag}` | {kind} | {default} | {p.help.replace('|', chr(92) + '|')}{choices} |")
+    return "\n".join(rows)
 
 
 if __name__ == "__main__":

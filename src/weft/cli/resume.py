@@ -1,22 +1,21 @@
 """`weft resume DIR`: go on with a run that was interrupted or killed, from the checkpoint beside its folder."""
 
-from dataclasses import replace
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from weft.cli.options import Running
+from weft.cli.options import Resuming, Running
 from weft.cli.run import execute
 
 app = App(name="resume", help_format="markdown")
-RUNNING = Running()
+RESUMING = Resuming()
 
 
 @app.default
 def resume(
     folder: Annotated[str, Parameter(help="the output folder of the run", metavar="DIR")],
     *,
-    running: Annotated[Running, Parameter(name="*")] = RUNNING,
+    resuming: Annotated[Resuming, Parameter(name="*")] = RESUMING,
 ) -> int:
     """Go on with a run that was interrupted; the result is that of a run that never was."""
     from weft.catalogue import rebuild_call
@@ -25,5 +24,5 @@ def resume(
     call = Checkpoint.beside(folder).call()
     fabric, workload = rebuild_call(call)
     title = f"{call['fabric']['kind']} {call['workload']['kind']}".lower()
-    running = replace(running, output=folder)
+    running = Running(output=folder, **vars(resuming))
     return execute(fabric, workload, seed=call["seed"], until=call["until"], resume=True, running=running, title=title)

@@ -31,8 +31,8 @@ def _fabric(name) -> App:
 
 
 def _command(name, cls, workload, kind):
-    run_options = _options()
-    taken = {"output", "plot", "memory", "json", "quiet", "checkpoint_every", *(p.name for p in run_options)}
+    shared = run_options()
+    taken = {"output", "plot", "memory", "json", "quiet", "checkpoint_every", *(p.name for p in shared)}
     traffic = Flags(kind, workload, "Workload", taken, order=2)
     fabric = Flags(cls, name, "Fabric", {*taken, *traffic.names}, order=1)
 
@@ -42,10 +42,12 @@ def _command(name, cls, workload, kind):
             resume=resume, running=running, title=f"{name} {workload}",
         )  # fmt: skip
 
-    return command(call, workload, inspect.getdoc(kind), [*fabric.parameters, *traffic.parameters, *run_options])
+    return command(call, workload, inspect.getdoc(kind), [*fabric.parameters, *traffic.parameters, *shared])
 
 
-def _options():
+def run_options() -> list:
+    """The parameters of every run, whatever is run."""
+
     def about(help, **more):
         return Parameter(help=help, group=RUNNING, **more)
 
@@ -93,6 +95,8 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
     if running.output is not None:
         result.save(running.output)
         checkpoint.remove()
+        if checkpoint.problem:
+            say(f"on the way {checkpoint.problem}")
         if not running.json:
             say(f"saved in {running.output}")
     if running.plot is not None:

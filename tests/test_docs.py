@@ -1,0 +1,119 @@
+"""The documentation is true: the tutorial's programs print what it says, and generated pages are as generated."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import weft
+from weft.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page):
+    """(kind, content) of every fenced block of a page, in order."""
+    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def play(page) -> list[tuple[str, str]]:
+    """Run a page's programs and commands where we are; returns (printed, what the page says) for each."""
+    names, compared, parts = {}, [], blocks(page)
+    for k, (kind, content) in enumerate(parts):
+        if kind == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(content, f"{page}, block {k}", "exec"), names)
+            said = parts[k + 1][1] if k + 1 < len(parts) and parts[k + 1][0] == "text" else ""
+            compared.append((out.getvalue(), said))
+        elif kind == "console":
+            for command in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
+                line, _, expected = command.partition("\n")
+                out = io.StringIO()
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                    code = main(shlex.split(line)[1:])
+                assert code == 0, line
+                if expected:
+                    compared.append((out.getvalue(), expected))
+    return compared
+
+
+def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for printed, said in play("docs/tutorial.md"):
+        assert printed == said
+
+
+def test_a_study_in_the_tutorial_can_be_read(tmp_path):
+    (study,) = [content for kind, content in blocks("docs/tutorial.md") if kind == "toml"]
+    (tmp_path / "s.toml").write_text(study)
+    assert len(weft.Study.load(tmp_path / "s.toml").points) == 8
+
+
+def test_the_page_of_the_command_line_is_as_generated():
+    from weft.cli.reference import page
+
+    assert (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8") == page(), "run `make docs`"
+
+
+def test_every_command_is_described():
+    text = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    for name in ("run", "resume", "sweep", "rerun", "show", "bench", "fabrics", "workloads"):
+        assert f"\n## weft {name}" in text
+        assert name in COMMANDS
+        assert find_spec(f"weft.cli.{name}")
+
+
+def test_every_command_in_the_readme_parses_and_every_file_it_names_is_there():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / target).exists(), target
+    commands = [line for kind, content in blocks("README.md") if kind == "console" for line in content.splitlines()]
+    assert any(line.startswith("$ make demo") for line in commands)
+    for line in commands:
+        if line.startswith("$ weft "):
+            words = shlex.split(line, comments=True)[2:]
+            names = [word for word in words[:3] if not word.startswith("-") and "/" not in word]
+            with contextlib.redirect_stdout(io.StringIO()):
+                assert main([*names, "--help"]) == 0, line
+
+
+def test_every_link_of_the_pages_leads_somewhere():
+    for page in ("docs/tutorial.md", "docs/design.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (ROOT / page).parent.joinpath(target).exists(), (page, target)
+
+
+def test_the_readme_s_table_is_the_csv_s_beside_its_picture():
+    rows = (ROOT / "docs/pictures/fct-goodput.csv").read_text().splitlines()
+    points = [dict(zip(rows[0].split(","), row.split(","), strict=True)) for row in rows[1:]]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for point in points:
+        assert f"{float(point['mean']):.4g}" in text, point
+
+
+@pytest.mark.parametrize("name", weft.__all__)
+def test_every_public_name_can_be_had(name):
+    try:
+        assert getattr(weft, name) is not None
+    except (ImportError, AttributeError):
+        assert name == "Packet" and not find_spec("weft.fabrics.packet.fabric")
+
+
+def test_every_change_is_one_sentence_in_a_file_that_says_what_it_did():
+    for path in (ROOT / "changes").glob("*"):
+        assert re.fullmatch(r"[\w.-]+\.(added|changed|fixed|removed)\.md", path.name), path.name
+        assert len(path.read_text(encoding="utf-8").strip().splitlines()) == 1, path.name
+
+
+def test_nothing_is_said_of_machines_or_people_in_our_pages():
+    for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        assert "/work/" not in text and os.path.expanduser("~") + "/" not in text, path
