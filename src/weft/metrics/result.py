@@ -320,7 +320,9 @@ def _merge(base, over):
 
 
 def _rate(work, wall):
-    done = {name: amount for name, amount in work.items() if name != "stepped"}
+    """Work per second; a fabric that knows how long its kernel ran, without compiling it, says so as "seconds"."""
+    wall = work.get("seconds") or wall
+    done = {name: amount for name, amount in work.items() if name not in ("stepped", "seconds")}
     per_second = {f"{name}_per_s": amount / wall if wall else None for name, amount in done.items()}
     slots = work.get("node_slots")
     fraction = work["stepped"] / slots if slots and "stepped" in work else None

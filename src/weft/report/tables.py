@@ -84,19 +84,29 @@ def _facts(summary):
     good = summary["goodput_gbps"]["long"]["mean"]
     if good is not None:
         yield "goodput of long flows", f"{number(good)} Gb/s mean"
+    if not isinstance(through, dict):  # a switch under cell traffic: cells per port and slot
+        yield "throughput", f"{number(through)} cells per port and slot"
+        through = {"per_destination_gbps": {"mean": None}}
     each = through["per_destination_gbps"]
     if each["mean"] is not None:
         text = f"{number(each['mean'])} Gb/s mean, {number(each['min'])} to {number(each['max'])}"
         part = through["fraction_of_link"]
         yield "throughput per destination", text + (f"; {part:.1%} of the link" if part is not None else "")
     cells = summary["cells"]
-    if None not in (cells["local"], cells["forwarded"], cells["dummy"], cells["delivered"]):
+    if None not in [cells.get(name) for name in ("local", "forwarded", "dummy", "delivered")]:
         use = link_use(cells)
         if use["useful"] is not None:
             yield "cells on the links", ", ".join(f"{share:.1%} {name}" for name, share in use.items())
     queue = summary["queue_cells"]
     if queue["max"] is not None:
-        yield "queues", f"{number(queue['max'])} cells at most, {number(queue['max_node'])} in all queues of a node"
+        node = queue.get("max_node")
+        all_of_it = f", {number(node)} in all queues of a node" if node is not None else ""
+        yield "queues", f"{number(queue['max'])} cells at most{all_of_it}"
+    delay = summary.get("delay_slots")
+    if delay and delay.get("mean") is not None:
+        yield "delay", f"{number(delay['mean'])} slots mean, {number(delay['p99'])} p99, {number(delay['max'])} at most"
+    if summary.get("lost") is not None and not isinstance(summary["lost"], dict):
+        yield "lost", f"{number(summary['lost'])} cells"
     if summary["reorder_bytes"]["max"] is not None:
         yield "held for reassembly", f"{number(summary['reorder_bytes']['max'])} bytes at most"
     monitors = summary["monitors"]
