@@ -3,8 +3,11 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -253,15 +256,29 @@ def test_a_path_through_a_file_gets_a_sentence(tmp_path):
     assert str(found.value) == f"{tmp_path / 'a'} must be a folder, not a file"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_place_gets_a_sentence(tmp_path):
-    tmp_path.chmod(0o500)
+@contextmanager
+def without_privileges():
+    """Root may write everywhere, so root becomes nobody for a while."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
     try:
-        with pytest.raises(WeftError) as found:
-            result().save(tmp_path / "a")
+        yield
     finally:
-        tmp_path.chmod(0o700)
-    assert str(found.value) == f"{tmp_path / 'a'} cannot be written: permission denied"
+        if root:
+            os.seteuid(0)
+
+
+def test_a_read_only_place_gets_a_sentence():
+    place = Path(tempfile.mkdtemp())  # not pytest's folder, which nobody but its owner may enter
+    place.chmod(0o555)
+    try:
+        with without_privileges(), pytest.raises(WeftError) as found:
+            result().save(place / "a")
+    finally:
+        place.chmod(0o700)
+        place.rmdir()
+    assert str(found.value) == f"{place / 'a'} cannot be written: permission denied"
 
 
 def test_a_disk_that_fills_keeps_the_old_result_and_nothing_half_written(tmp_path):
