@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 demo: $(READY)  ## a 128-node rack at four loads: a table, and pictures in demo/
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o demo
 	@echo "change it: edit studies/demo.toml, or try"
-	@echo "  $(BIN)/weft run shoal poisson --nodes 128 --sizes websearch --load 0.4 --flows 500 --seed 2"
+	@echo "  $(BIN)/weft run shoal poisson --nodes 128 --channels 2 --load 0.6 --load-rate 50Gbps --seed 2"
 
 test: lint  ## what must hold before anything is shared
 	$(BIN)/python -m pytest -n 2

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from nobody import without_privileges
 from weft.errors import BadInput, BadStudy, TooLarge, WeftError
 from weft.study import claimed, labels
 
@@ -163,12 +165,17 @@ def test_memory_is_for_all_workers_together():
         STUDY.run(workers=4, memory=2 * need)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(tmp_path):
-    (tmp_path / "locked").mkdir(mode=0o500)
-    with pytest.raises(WeftError) as said:
-        STUDY.run(tmp_path / "locked")
-    assert str(said.value) == f"{tmp_path / 'locked'} cannot be written: permission denied"
+def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(monkeypatch):
+    monkeypatch.setattr("weft.study.run", lambda *a, **k: pytest.fail("run"))
+    place = Path(tempfile.mkdtemp())  # not pytest's folder, which nobody but its owner may enter
+    place.chmod(0o555)
+    try:
+        with without_privileges(), pytest.raises(WeftError) as said:
+            STUDY.run(place / "study")
+    finally:
+        place.chmod(0o700)
+        place.rmdir()
+    assert str(said.value) == f"{place / 'study'} cannot be written: permission denied"
 
 
 def test_a_file_in_the_place_of_the_folder_is_said_before_anything_runs(tmp_path):

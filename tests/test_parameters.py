@@ -1,0 +1,88 @@
+"""Parameters: fields read from text, and shown so that they can be read again."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft
+from weft.errors import BadInput
+from weft.parameters import REQUIRED, build, parameters
+from weft.units import Rate, Size, Time, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thing:
+    """Something with a field of every kind."""
+
+    count: int = param(help="how many")
+    guard: Time = param(2750, "dark time")
+    link: Rate | None = param(None, "rate")
+    cell: Size = param(64, "bytes")
+    share: float = param(0.5, "part")
+    fair: bool = param(True, "whether")
+    order: Literal["up", "down"] | None = param(None, "way")
+    name: str = param("x", "what it is called")
+
+
+FIELDS = {p.name: p for p in parameters(Thing)}
+
+
+def test_fields_say_what_they_are():
+    assert [(p.name, p.kind, p.optional) for p in FIELDS.values()] == [
+        ("count", "int", False), ("guard", "time", False), ("link", "rate", True), ("cell", "size", False),
+        ("share", "float", False), ("fair", "bool", False), ("order", "str", True), ("name", "str", False),
+    ]  # fmt: skip
+    assert FIELDS["count"].default is REQUIRED
+    assert FIELDS["order"].choices == ("up", "down")
+    assert FIELDS["guard"].shown_default == "2.75ns"
+    assert FIELDS["link"].shown_default is None
+
+
+def test_texts_and_plain_values_mean_the_same():
+    texts = {"count": "1e3", "guard": "2.5 ns", "link": "100Gbps", "cell": "1KB", "share": "0.25", "fair": "no"}
+    plain = {"count": 1000, "guard": 2500, "link": 10**11, "cell": 1000, "share": 0.25, "fair": False}
+    assert build(Thing, texts) == build(Thing, plain) == Thing(**plain)
+
+
+@given(st.integers(0, 2**62), st.sampled_from(["guard", "link", "cell", "count"]))
+def test_what_is_shown_is_read_back_exactly(value, name):
+    assert FIELDS[name].read(FIELDS[name].show(value)) == value
+
+
+@given(st.text(max_size=12), st.sampled_from(sorted(FIELDS)))
+def test_any_text_is_read_or_refused_in_one_sentence(text, name):
+    try:
+        FIELDS[name].read(text)
+    except BadInput as error:
+        assert name in str(error)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "count must be given: how many"),
+        ({"count": 1, "colour": "red"},
+         "a parameter of Thing must be one of count, guard, link, cell, share, fair, order, name, not 'colour'"),
+        ({"count": True}, "count must be a whole number, not True"),
+        ({"count": 1.5}, "count must be a whole number, not 1.5"),
+        ({"count": [1]}, "count must be a whole number, not [1]"),
+        ({"count": 1, "share": "half"}, "share must be a number, not 'half'"),
+        ({"count": 1, "fair": "perhaps"}, "fair must be true or false, not 'perhaps'"),
+        ({"count": 1, "guard": "soon"}, "guard: a time must look like 2750ps or 1.5us, not 'soon'"),
+        ({"count": 1, "name": ["a"]}, "name must be a text, not ['a']"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_said(given, sentence):
+    with pytest.raises(BadInput) as said:
+        build(Thing, given)
+    assert str(said.value) == sentence
+
+
+@pytest.mark.parametrize("cls", [weft.Shoal, weft.Crossbar, weft.Poisson, weft.Shorts, weft.Trace])
+def test_every_default_of_a_description_is_read_back_from_what_help_shows(cls):
+    for p in parameters(cls):
+        if p.shown_default is not None:
+            assert p.read(p.shown_default) == p.default, p.name
