@@ -1,4 +1,4 @@
-"""One room per system. `FABRICS` names them; a room is imported when it is asked for, because kernels are slow to load."""
+"""One room per system. `FABRICS` names them; a room is imported when it is asked for: kernels are slow to load."""
 
 from importlib import import_module
 

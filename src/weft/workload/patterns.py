@@ -27,7 +27,7 @@ class Permutation:
     pairs: int | None = param(None, "number of flows; all nodes take part unless given")
     duration: Time | None = param(None, "when the run stops; 1 ms for endless flows unless given")
     bytes: Size | None = param(None, "bytes of every flow; endless unless given")
-    closed: bool = param(True, "the receivers are the same nodes as the senders (if more than one), not a choice of their own")
+    closed: bool = param(True, "the receivers are the senders themselves (if more than one), not nodes drawn anew")
 
     def __post_init__(self):
         require(self.pairs is None or self.pairs >= 1, "pairs", "at least 1", self.pairs)
