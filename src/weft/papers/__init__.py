@@ -1,0 +1,140 @@
+"""The papers' figures, one module each: what was run, what came out, and what the paper says of it.
+
+A figure is a module with `study(scale)`, the runs; `measure(runs)`, a table of them; `draw(table)`, the picture;
+`COLUMNS`, what is printed of the table; `SERIES`, the lines in it; and `CLAIMS`, the sentences that the paper draws from
+the figure, each with a check of the table. `weft figure`, the pages and `verification/` all use these.
+
+A claim's verdict is one word:
+
+- *reproduced*: the printed number or trend comes out, at the paper's scale and under its conditions;
+- *consistent*: it comes out, but on a smaller rack, or under a choice that the paper leaves open;
+- *differs*: it does not, and the page says by how much and, as far as we know, why;
+- *not run*: it needs something that this figure does not run.
+"""
+
+from importlib import import_module
+from typing import NamedTuple
+
+from weft.errors import BadInput, require
+
+SCALES = ("small", "paper")
+VERDICTS = ("reproduced", "consistent", "differs", "not run")
+FPGA = ("loads", "blocking", "unbalanced", "iterations", "depth", "sharing", "latency")
+MODULES = {
+    "shoal/9": "shoal.fig09",
+    "shoal/10": "shoal.fig10",
+    "shoal/12": "shoal.fig12",
+    "shoal/13": "shoal.fig13",
+    "shoal/14": "shoal.fig14",
+    "shoal/15": "shoal.fig15",
+    "shoal/16": "shoal.fig16",
+    "shoal/epochs": "shoal.epochs",
+    "shoal/fairness": "shoal.fairness",
+    **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
+}
+
+
+class Series(NamedTuple):
+    """Lines of a picture: `y` against `x`, one for each value of `by`; all are columns of the figure's table."""
+
+    x: str
+    y: str
+    by: str
+
+
+class Claim(NamedTuple):
+    """A sentence of the paper, and a check of the figure's table against it.
+
+    The check returns (holds, what we measured); holds is True, False, or one of the verdicts. A claim that is `scaled`
+    is about the paper's rack: on a smaller one it can at best be consistent.
+    """
+
+    id: str
+    statement: str
+    check: object
+    scaled: bool = True
+
+
+class Answer(NamedTuple):
+    """What a figure came to."""
+
+    figure: str
+    scale: str
+    module: object
+    table: list  # a dict per row
+    fingerprints: list
+
+    @property
+    def claims(self) -> list[dict]:
+        """The claims with what we measured: {"id", "printed", "ours", "verdict"}."""
+        return [judge(claim, self.table, self.scale) for claim in self.module.CLAIMS]
+
+    @property
+    def series(self) -> list[dict]:
+        """The lines of the picture as numbers: {"name", "x", "y", "points": [[x, y], …]}; rows without a y left out."""
+        named = getattr(self.module, "SERIES", None)
+        if named is None:  # the tables of the FPGA paper have several lines of several kinds: the rows are the series
+            return [{column: row.get(column) for column in self.module.COLUMNS} for row in self.table]
+        lines = {}
+        for kind in named:
+            for row in self.table:
+                if row.get(kind.x) is not None and row.get(kind.y) is not None:
+                    points = lines.setdefault((row[kind.by], kind.x, kind.y), [])
+                    points.append([row[kind.x], row[kind.y]])
+        return [{"name": name, "x": x, "y": y, "points": points} for (name, x, y), points in lines.items()]
+
+    def data(self) -> dict:
+        """The answer as one JSON object."""
+        return {
+            "figure": self.figure,
+            "scale": self.scale,
+            "series": self.series,
+            "claims": self.claims,
+            "fingerprints": self.fingerprints,
+        }
+
+
+def judge(claim, table, scale) -> dict:
+    """Hold a claim against a table."""
+    holds, ours = claim.check(table)
+    verdict = {True: "reproduced", False: "differs"}.get(holds, holds)
+    if verdict == "reproduced" and scale != "paper" and getattr(claim, "scaled", False):
+        verdict = "consistent"
+    return {"id": claim.id, "printed": claim.statement, "ours": ours, "verdict": verdict}
+
+
+def at_paper_scale(scale) -> bool:
+    """Whether `scale` is the paper's; raises unless it is one of the two there are."""
+    require(scale in SCALES, "scale", "small or paper", scale)
+    return scale == "paper"
+
+
+def figure(name):
+    """The module of the figure called `name`, such as shoal/12."""
+    if name not in MODULES:
+        raise BadInput(f"a figure must be one of {', '.join(MODULES)}, not {name!r}")
+    return import_module(f"weft.papers.{MODULES[name]}")
+
+
+def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Answer:
+    """Run what is missing of a figure and measure it; the runs are kept in `folder`, if there is one."""
+    module = figure(name)
+    at_paper_scale(scale)
+    if name.startswith("fpga/"):
+        table = _crossbar_table(module, scale)
+        return Answer(name, scale, module, table, [row["fingerprint"] for row in table if "fingerprint" in row])
+    runs = module.study(scale).run(folder, workers=workers, progress=progress)
+    return Answer(name, scale, module, module.measure(runs), [row["fingerprint"] for row in runs.rows])
+
+
+def _crossbar_table(module, scale):
+    """The table of a figure of the FPGA paper: most are runs of a switch, one is a search, one is arithmetic."""
+    from weft.papers.fpga import measure
+
+    for own in ("depths", "table"):
+        if hasattr(module, own):
+            return getattr(module, own)(scale)
+    table = measure(module.study(scale))
+    for row in table:
+        row["loss"] = row["lost"] / row["offered"] if row["offered"] else None
+    return table

@@ -1,0 +1,83 @@
+"""`weft figure PAPER/FIGURE`: one figure of one paper, ours beside theirs."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from weft.cli import options
+from weft.cli.options import RUNNING, Output, print_json, say
+from weft.cli.sweep import watching
+
+app = App(name="figure", help_format="markdown")
+OUTPUT = Output()
+
+
+def _about(help, **more):
+    return Parameter(help=help, group=RUNNING, **more)
+
+
+@app.default
+def figure(
+    name: Annotated[str, Parameter(help="the figure, such as shoal/12; all are listed if left out", metavar="FIGURE")] = "",
+    *,
+    scale: Annotated[str, _about("small, for a minute on a laptop, or paper, for the real thing", metavar="SCALE")] = "small",
+    output: Annotated[
+        str | None, _about("folder for the picture, its csv and the runs", name=("--output", "-o"), metavar="DIR")
+    ] = None,
+    workers: Annotated[str, _about("processes at a time", metavar="INT")] = "1",
+    common: Annotated[Output, Parameter(name="*")] = OUTPUT,
+) -> int:
+    """One figure of one paper, ours beside theirs.
+
+    Every claim that the paper draws from the figure gets a verdict: reproduced, consistent (on a smaller rack, or under
+    a choice that the paper leaves open), differs, or not run. With `-o` the runs are kept, and only what is missing is
+    run.
+    """
+    from weft import papers
+
+    if not name:
+        return _list(common.json)
+    module, workers = papers.figure(name), options.whole("workers", workers)
+    papers.at_paper_scale(scale)
+    with watching(None, quiet=common.quiet, json=common.json) as progress:
+        try:
+            answer = papers.answer(name, scale, output, workers=workers, progress=progress)
+        except KeyboardInterrupt:
+            kept = f"; the same command goes on from what {output} holds" if output else ""
+            raise KeyboardInterrupt(f"interrupted{kept}") from None
+    if common.json:
+        print_json(answer.data())
+    else:
+        _print(answer, module)
+    if output is not None:
+        picture = module.draw(answer.table).save(Path(output) / f"{name.replace('/', '-')}-{scale}.svg")
+        if not common.json:
+            say(f"drawn in {picture}, its numbers in {picture.with_suffix('.csv')}, its runs in {output}")
+    return 0
+
+
+def _list(json):
+    """Every figure and what it shows."""
+    from weft import papers
+
+    known = {name: papers.figure(name).__doc__.split("\n\n")[0].replace("\n", " ") for name in papers.MODULES}
+    if json:
+        print_json({"figures": [{"figure": name, "about": about} for name, about in known.items()]})
+    else:
+        for name, about in known.items():
+            print(f"{name:16} {about}")
+    return 0
+
+
+def _print(answer, module):
+    """The table, then a line or two per claim."""
+    from weft.report.tables import number
+
+    rows = [[number(row.get(column)) for column in module.COLUMNS] for row in answer.table]
+    widths = [max(map(len, column)) for column in zip(module.COLUMNS, *rows, strict=True)]
+    print(module.__doc__.split("\n\n")[0] + "\n")
+    for cells in (module.COLUMNS, *rows):
+        print("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)))
+    for claim in answer.claims:
+        print(f"\n{claim['verdict']}  [{claim['id']}] {claim['printed']}\n    ours: {claim['ours']}")
