@@ -100,6 +100,12 @@ def test_progress_is_called_between_strides_and_sees_time_pass():
     assert seen == sorted(seen)
 
 
+def test_progress_may_stop_a_run():
+    with pytest.raises(weft.Interrupted) as stopped:
+        weft.run(RACK, SOME, seed=3, progress=lambda run: True)
+    assert stopped.value.result.partial
+
+
 def interrupt(after):
     """A progress function that sends Ctrl-C to this process at the `after`-th stride."""
     strides = []

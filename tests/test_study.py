@@ -212,6 +212,24 @@ def test_two_processes_on_one_study_do_not_disturb_each_other(kept, tmp_path):
     assert sorted(os.listdir(tmp_path / "out" / "runs")) == sorted([".lock", *(p.name() for p in STUDY.points)])
 
 
+def test_control_c_stops_all_workers_and_the_same_command_goes_on(tmp_path):
+    study, out = tmp_path / "study.toml", tmp_path / "out"
+    study.write_text(FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 20_000"))
+    sweep = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "sweep", str(study), "-o", str(out), "--workers", "2", "--quiet"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    end = time.monotonic() + 60
+    while not (out / "runs" / ".lock").exists() and sweep.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(2)  # a run has begun
+    os.killpg(sweep.pid, signal.SIGINT)
+    printed = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130, printed
+    assert printed == ("", f"weft sweep: interrupted; the same command goes on from what {out} holds\n")
+    assert all(weft.Result.load(folder).partial for folder in out.glob("runs/shoal-*[!t]"))
+
+
 def test_a_killed_process_gives_its_claim_back(tmp_path):
     place = tmp_path / ("shoal-poisson-1-" + "0" * 16)
     hold = (

@@ -31,9 +31,10 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     """Carry `workload` over `fabric` and return what was observed.
 
     until: ps at which to stop; by default when the workload says, or when the last flow is done. memory: bytes the run
-    may need; by default 80 % of the machine's. progress: called with the run between strides. checkpoint: a
-    `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the result removes it. Ctrl-C waits for
-    the end of a stride, some milliseconds, and raises `Interrupted`, which holds the result so far.
+    may need; by default 80 % of the machine's. progress: called with the run between strides; if it returns True the
+    run stops there. checkpoint: a `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the
+    result removes it. Ctrl-C waits for the end of a stride, some milliseconds. A run that is stopped raises
+    `Interrupted`, which holds the result so far.
     """
     allow(fabric, memory, planned=getattr(workload, "flows", None))
     flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
@@ -71,9 +72,8 @@ class Session:
         """What to do between strides."""
 
         def look(run):
-            if progress is not None:
-                progress(run)
-            if interrupted():
+            enough = progress is not None and progress(run) is True
+            if enough or interrupted():
                 raise Interrupted(self.keep())
             if self.checkpoint is not None and self.checkpoint.due:
                 self.keep()

@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import signal
+import threading
 import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -262,12 +263,16 @@ def _all(jobs, workers, progress: Callable) -> list:
 
 def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
     context = get_context("spawn")  # forking a process that has run kernels, or has threads, is asking for trouble
-    shared = context.Array("d", shares, lock=False)
+    shared = context.Array("d", [*shares, 0.0], lock=False)  # the last one says that all should stop
     pool = ProcessPoolExecutor(workers, context, _begin_worker, (shared,))
-    results, waiting, first = [None] * len(jobs), {}, todo[0]
+    results, first = [None] * len(jobs), todo[0]
+
+    def submit(some):
+        with _ignored_interrupt():  # workers are started here; they inherit it, and say nothing while they import
+            return {pool.submit(_in_worker, k, jobs[k]): k for k in some}
+
     try:
-        waiting[pool.submit(_in_worker, first, jobs[first])] = first
-        rest = todo[1:]
+        waiting, rest = submit([first]), todo[1:]
         while waiting:
             done, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
             for future in done:
@@ -275,15 +280,18 @@ def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
                 results[k] = future.result()
                 shared[k] = 1.0
             if shared[first] > 0:  # the kernel is compiled by one, and found in the cache by the others
-                waiting |= {pool.submit(_in_worker, k, jobs[k]): k for k in rest}
+                waiting |= submit(rest)
                 rest = []
-            progress(list(shared), found)
+            progress(shared[:-1], found)
+    except BaseException:
+        shared[len(jobs)] = 1.0
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     return results
 
 
-_SHARES = None  # in a worker: how much of each run is done, seen by the process that watches
+_SHARES = None  # in a worker: how much of each run is done, seen by the process that watches, and whether to stop
 
 
 def _begin_worker(shared):
@@ -292,10 +300,26 @@ def _begin_worker(shared):
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches everybody; outside a run the parent decides
 
 
+@contextmanager
+def _ignored_interrupt():
+    """For some milliseconds; outside the main thread no signal arrives anyway."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _in_worker(k, job):
     def look(state):
         _SHARES[k] = job.share(state)
+        return bool(_SHARES[-1])
 
+    if _SHARES[-1]:  # the pool hands out one run more than it has workers, and cannot take it back
+        raise KeyboardInterrupt
     try:
         return job.do(look)
     except Interrupted:

@@ -16,6 +16,7 @@ COMMANDS = {
     "fabrics": "List the fabrics, or the parameters of one.",
     "workloads": "List the workloads, or the parameters of one.",
     "schedule": "Who may speak when: the schedule of a rack, and of each of its switches.",
+    "figure": "One figure of one paper, ours beside theirs.",
     "cost": "What it would cost: parts, prices, power, cables and memory, with no simulation.",
     "presets": "List the presets of packet networks' transports.",
     "stress": "Vary a comparison's settings, and say how far its conclusions move.",
@@ -32,6 +33,7 @@ def build(tokens):
         help=f"A laboratory for scheduled datacenter fabrics.\n\nA first run: `{FIRST}`",
         version=_version,
         help_format="markdown",
+        suppress_keyboard_interrupt=False,  # it has something to say
     )
     for name, sentence in COMMANDS.items():
         if find_spec(f"weft.cli.{name}") is None:
