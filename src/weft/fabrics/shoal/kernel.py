@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.engine.bits import lowest, prefetch
 from weft.engine.fingerprint import fold
-from weft.engine.jit import inlined, kernel
+from weft.engine.jit import bare, inlined
 
 PAPER, LITERAL = 0, 1
 
@@ -129,7 +129,7 @@ _ONE = np.uint64(1)
 AHEAD, FAR = 4, 12  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
 
 
-@kernel
+@bare
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
     numbers, src, dst, cells, start = plan.numbers, plan.src, plan.dst, plan.cells, plan.start
@@ -232,7 +232,7 @@ def look_ahead(queue, owed, leave, pairs, count, cell, target, pair, place, i, b
             prefetch(queue, (m * n + i) * 2)
 
 
-@kernel
+@bare
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
     numbers, shift, first, last, mirror, place, slot_of, late, _, _, _, _ = plan
@@ -436,7 +436,7 @@ def send(plan, state, slot):
 
 
 
-@kernel
+@bare
 def receive(plan, state, slot):
     """Take in what was sent `delay` slots ago: first the feedback, then the cell."""
     numbers, shift, _, _, mirror, place, _, _, _, _, _, _ = plan
@@ -634,7 +634,7 @@ def end_pair(pair, living, h):
     pair[g, NEXT] = pair[h, NEXT]
 
 
-@kernel
+@bare
 def advance(plan, state, until, budget):
     """Simulate slots before `until`, or until every flow has finished or `budget` visits are spent; says which."""
     tally, start, numbers = state.tally, plan.start, plan.numbers
@@ -663,7 +663,7 @@ def advance(plan, state, until, budget):
     return REACHED
 
 
-@kernel
+@bare
 def inspect(plan, state):
     """Look through all queues: (cells that share a queue with another of their subflow, cells that do not add up)."""
     queue, cell, waiting, tally, busy = state.queue, state.cell, state.waiting, state.tally, state.busy
