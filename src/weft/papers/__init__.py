@@ -35,11 +35,11 @@ MODULES = {
 
 
 class Series(NamedTuple):
-    """Lines of a picture: `y` against `x`, one for each value of `by`; all are columns of the figure's table."""
+    """Lines of a picture: `y` against `x`, one for each value of `by`, or one; all are columns of the figure's table."""
 
     x: str
     y: str
-    by: str
+    by: str | None = None
 
 
 class Claim(NamedTuple):
@@ -79,7 +79,8 @@ class Answer(NamedTuple):
         for kind in named:
             for row in self.table:
                 if row.get(kind.x) is not None and row.get(kind.y) is not None:
-                    points = lines.setdefault((row[kind.by], kind.x, kind.y), [])
+                    name = row[kind.by] if kind.by else kind.y
+                    points = lines.setdefault((name, kind.x, kind.y), [])
                     points.append([row[kind.x], row[kind.y]])
         return [{"name": name, "x": x, "y": y, "points": points} for (name, x, y), points in lines.items()]
 
