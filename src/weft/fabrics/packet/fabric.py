@@ -130,7 +130,11 @@ class Packet:
         world = np.zeros(1, st.WORLD)
         rows, slots = 1 << 15, 256
         gap = wire_time(self.wire_size, int(graph.rate.max())) // graph.ports
-        queue = events.schedule(world, rows=rows, shift=events.shift_for(max(gap, 1)), ties=self.ties, seed=seed)
+        shift = events.shift_for(max(gap, 1))
+        # the ring reaches past a full queue, so that only timers and crowded NICs need the heap
+        longest = 2 * set_.buffer * wire_time(self.wire_size, int(graph.rate.min()))
+        ring = 1 << min(max((longest >> shift).bit_length(), 16), 18)
+        queue = events.schedule(world, rows=rows, shift=shift, ring=ring, ties=self.ties, seed=seed)
 
         transport = TRANSPORTS.index(set_.transport)
         reach = 1 << max(set_.max_window - 1, 1).bit_length()
