@@ -129,6 +129,27 @@ _ONE = np.uint64(1)
 AHEAD, FAR = 4, 12  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
 
 
+@inlined
+def join(pair, flow, cells, h, f, shortest):
+    """Add application flow f to the circle of pair h: last in the round that is under way, or in order of size."""
+    g = pair[h, SERVED] - 1
+    if g < 0:
+        flow[f, AFTER] = f
+        pair[h, SERVED] = f + 1
+        return
+    k = g  # f goes behind k
+    if shortest:  # ties in order of arrival; the largest counts as served last
+        while flow[k, AFTER] != g and cells[flow[k, AFTER]] <= cells[f]:
+            k = flow[k, AFTER]
+        if cells[flow[k, AFTER]] <= cells[f]:
+            k = g
+            pair[h, SERVED] = f + 1
+    else:
+        pair[h, SERVED] = f + 1
+    flow[f, AFTER] = flow[k, AFTER]
+    flow[k, AFTER] = f
+
+
 @bare
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
@@ -159,27 +180,13 @@ def start_flows(plan, state):
             state.incast[d] += 1
             state.outcast[i] += 1
             tally[LIVE] += 1
-        g = pair[h, SERVED] - 1
-        if g < 0:  # nothing left to release: it becomes busy now
+        if pair[h, SERVED] == 0:  # nothing left to release: it becomes busy now
             state.pairs[i, count[i]] = h
             count[i] += 1
             state.active[i >> 6] |= _ONE << np.uint64(i & 63)
-            pair[h, SINCE], pair[h, SERVED] = slot, f + 1
+            pair[h, SINCE] = slot
             tally[ACTIVE] += 1
-            flow[f, AFTER] = f
-        elif numbers[SHORTEST]:  # in order of size, then of arrival; the largest counts as served last
-            k = g
-            while flow[k, AFTER] != g and cells[flow[k, AFTER]] <= cells[f]:
-                k = flow[k, AFTER]
-            if cells[flow[k, AFTER]] <= cells[f]:  # larger than all
-                k = g
-                pair[h, SERVED] = f + 1
-            flow[f, AFTER] = flow[k, AFTER]
-            flow[k, AFTER] = f
-        else:  # last in the round that is under way
-            flow[f, AFTER] = flow[g, AFTER]
-            flow[g, AFTER] = f
-            pair[h, SERVED] = f + 1
+        join(pair, flow, cells, h, f, numbers[SHORTEST])
         flow[f, RELEASE] = flow[f, DELIVER] = cells[f]
         pair[h, UNDELIVERED] += cells[f]
         if state.inflow[d] == 0:

@@ -15,7 +15,7 @@ from weft.engine.fingerprint import fold
 from weft.engine.jit import kernel
 from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import kernel as k
-from weft.fabrics.shoal.kernel import Plan, next_flow, reorder
+from weft.fabrics.shoal.kernel import Plan, join, next_flow, reorder
 
 make_plan = arrays.make_plan
 finish, undelivered, busy_slots = arrays.finish, arrays.undelivered, arrays.busy_slots
@@ -108,26 +108,12 @@ def start_flows(plan, state):
         if pair[h, k.UNDELIVERED] == 0:
             state.incast[d] += 1
             tally[k.LIVE] += 1
-        g = pair[h, k.SERVED] - 1
-        if g < 0:
+        if pair[h, k.SERVED] == 0:
             state.pairs[i, count[i]] = h
             count[i] += 1
-            pair[h, k.SINCE], pair[h, k.SERVED] = slot, f + 1
+            pair[h, k.SINCE] = slot
             tally[k.ACTIVE] += 1
-            flow[f, k.AFTER] = f
-        elif plan.numbers[k.SHORTEST]:
-            after = g
-            while flow[after, k.AFTER] != g and cells[flow[after, k.AFTER]] <= cells[f]:
-                after = flow[after, k.AFTER]
-            if cells[flow[after, k.AFTER]] <= cells[f]:
-                after = g
-                pair[h, k.SERVED] = f + 1
-            flow[f, k.AFTER] = flow[after, k.AFTER]
-            flow[after, k.AFTER] = f
-        else:
-            flow[f, k.AFTER] = flow[g, k.AFTER]
-            flow[g, k.AFTER] = f
-            pair[h, k.SERVED] = f + 1
+        join(pair, flow, cells, h, f, plan.numbers[k.SHORTEST])
         flow[f, k.RELEASE] = flow[f, k.DELIVER] = cells[f]
         pair[h, k.UNDELIVERED] += cells[f]
         if state.inflow[d] == 0:
