@@ -83,6 +83,12 @@ def test_a_run_that_needs_more_than_it_may_have_is_refused_before_anything_is_dr
     assert str(said.value) == f"a run of 8 nodes and 60 flows must fit in 1 KB of memory, not need {shown}"
 
 
+def test_a_fabric_of_flows_refuses_cells():
+    with pytest.raises(BadInput) as said:
+        weft.run(RACK, weft.Bernoulli(load=0.5))
+    assert str(said.value) == "Shoal must be given flows, not cells that are made slot by slot"
+
+
 def test_more_flows_than_memory_holds_are_refused_not_attempted():
     with pytest.raises(TooLarge, match=r"a run of 8 nodes and 1,000,000,000,000 flows must fit in "):
         weft.run(RACK, replace(SOME, flows=10**12))

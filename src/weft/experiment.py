@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from weft.checkpoint import describe_call
-from weft.errors import TooLarge, require
+from weft.errors import BadInput, TooLarge, require
 from weft.metrics.result import Result
 from weft.units import show_size
 from weft.workload.flows import ENDLESS, LATEST, Flows
@@ -117,9 +117,13 @@ def allow(fabric, memory=None, *, drawn=None, planned=None, times=1) -> None:
     if drawn is None:
         planned = planned if isinstance(planned, int) else 0
         needed = (fabric.memory(planned) if counts else 0) + planned * DRAWING
-    else:
-        planned = len(drawn) if isinstance(drawn, Flows) else 0
+    elif isinstance(drawn, Flows):
+        planned = len(drawn)
         needed = fabric.memory(planned if counts else drawn)
+    else:  # cells made slot by slot, which only a switch takes
+        if counts:
+            raise BadInput(f"{type(fabric).__name__} must be given flows, not cells that are made slot by slot")
+        needed = fabric.memory(drawn)
     allowed = may_have() if memory is None else memory
     if needed * times > allowed:
         flows, runs = f" and {planned:,} flows" if planned else "", "a run" if times == 1 else f"{times} runs at a time"

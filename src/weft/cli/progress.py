@@ -41,7 +41,7 @@ def facts(run, rate: float | None) -> str:
     if isinstance(getattr(run, "flows", None), int) and run.flows:
         parts.append(f"{run.finished:,} of {run.flows:,} flows")
     if rate:
-        parts.append(f"{rate / 1e6:,.0f} M node-slots/s")
+        parts.append(f"{rate / 1e6:,.3g} M {getattr(run, 'unit', 'steps')}/s")
     return ", ".join(parts)
 
 
