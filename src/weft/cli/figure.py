@@ -19,9 +19,13 @@ def _about(help, **more):
 
 @app.default
 def figure(
-    name: Annotated[str, Parameter(help="the figure, such as shoal/12; all are listed if left out", metavar="FIGURE")] = "",
+    name: Annotated[
+        str, Parameter(help="the figure, such as shoal/12; all are listed if left out", metavar="FIGURE")
+    ] = "",
     *,
-    scale: Annotated[str, _about("small, for a minute on a laptop, or paper, for the real thing", metavar="SCALE")] = "small",
+    scale: Annotated[
+        str, _about("small, for a minute on a laptop, or paper, for the real thing", metavar="SCALE")
+    ] = "small",
     output: Annotated[
         str | None, _about("folder for the picture, its csv and the runs", name=("--output", "-o"), metavar="DIR")
     ] = None,

@@ -1,8 +1,8 @@
 """The papers' figures, one module each: what was run, what came out, and what the paper says of it.
 
 A figure is a module with `study(scale)`, the runs; `measure(runs)`, a table of them; `draw(table)`, the picture;
-`COLUMNS`, what is printed of the table; `SERIES`, the lines in it; and `CLAIMS`, the sentences that the paper draws from
-the figure, each with a check of the table. `weft figure`, the pages and `verification/` all use these.
+`COLUMNS`, what is printed of the table; `SERIES`, the lines in it; and `CLAIMS`, the sentences that the paper draws
+from the figure, each with a check of the table. `weft figure`, the pages and `verification/` all use these.
 
 A claim's verdict is one word:
 
@@ -35,7 +35,7 @@ MODULES = {
 
 
 class Series(NamedTuple):
-    """Lines of a picture: `y` against `x`, one for each value of `by`, or one; all are columns of the figure's table."""
+    """Lines of a picture: `y` against `x`, one for each value of `by`, or just one; all are columns of the table."""
 
     x: str
     y: str

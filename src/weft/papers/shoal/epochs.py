@@ -57,7 +57,7 @@ def draw(table):
     from weft.report.plots import plot
 
     rows = [row for row in table if row["rack"] != USUAL]
-    for key, name in (("two_channels", "2 x 50G: the paper's text"), ("twice_the_nodes", "twice the nodes: the paper's text")):
+    for key, name in (("two_channels", "2 x 50G: the paper"), ("twice_the_nodes", "twice the nodes: the paper")):
         rows += [{"load": LOADS[at], "ratio": printed("epochs")[f"{key}_{at}"], "rack": name} for at in LOADS]
     title = f"§7.3: tail over that of 4 x 25G, {table[0]['nodes']} nodes"
     return plot(rows, x="load", y="ratio", by="rack", yscale="linear", title=title)

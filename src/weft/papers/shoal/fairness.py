@@ -81,7 +81,8 @@ def draw(table):
 
     counts = sorted({row["long_flows"] for row in table})
     theirs = printed("fairness")["share_within"]
-    rows = [*table, *({"kind": "the paper's text", "long_flows": k, "subflows": theirs} for k in (counts[0], counts[-1]))]
+    ends = ({"kind": "the paper's text", "long_flows": k, "subflows": theirs} for k in (counts[0], counts[-1]))
+    rows = [*table, *ends]
     rows = [{**row, "share within 10 %": row["subflows"]} for row in rows]
     title = "§7.2: flows within 10 % of max-min over subflows"
     return plot(rows, x="long_flows", y="share within 10 %", by="kind", xscale="log", yscale="linear", title=title)

@@ -1,5 +1,7 @@
 """Shoal, Fig. 9: destination throughput of the 8-node prototype under a full permutation, against the slot."""
 
+from itertools import pairwise
+
 from weft.fabrics.shoal import bounds
 from weft.papers import Claim, Series, at_paper_scale
 from weft.papers.shoal import near, printed, prototype
@@ -56,13 +58,13 @@ def _converges(table):
 
 def _lower(table):
     first, last = table[0], table[-1]
-    rising = all(a["share"] <= b["share"] * 1.001 for a, b in zip(table, table[1:], strict=False))
-    said = f"{first['share']:.3f} at {first['slot_ns']:.1f} ns, where a cell travels {first['travel_epochs']:.1f} epochs"
+    rising = all(a["share"] <= b["share"] * 1.001 for a, b in pairwise(table))
+    said = f"{first['share']:.3f} at {first['slot_ns']:.1f} ns, {first['travel_epochs']:.1f} epochs of travel"
     said += ", then rising all the way" if rising else ", then rising, but not at every step"
     return first["share"] < 0.8 * last["share"], said
 
 
 CLAIMS = [
-    Claim("shoal.c23", "throughput converges towards about 50 % of the ideal for larger slots", _converges, scaled=False),
+    Claim("shoal.c23", "throughput converges towards about 50 % for larger slots", _converges, scaled=False),
     Claim("shoal.c23", "it is significantly lower for smaller slots", _lower, scaled=False),
 ]

@@ -1,5 +1,7 @@
 """Shoal, Fig. 12: average destination throughput against the number of communicating pairs."""
 
+from itertools import pairwise
+
 from weft.papers import Claim, Series, at_paper_scale
 from weft.papers.shoal import GBPS, near, printed, rack
 from weft.study import Study
@@ -54,7 +56,7 @@ def _falls(table):
     worst = max(
         (later - now) / curve[0]
         for curve in (_curve(table, drawn) for drawn in DRAWN.values())
-        for now, later in zip(curve, curve[1:], strict=False)
+        for now, later in pairwise(curve)
     )
     return worst <= 0.001, f"the largest step up is {max(worst, 0):.2%} of the peak"
 

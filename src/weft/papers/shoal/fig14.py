@@ -85,12 +85,13 @@ def _compare(background, key, name):
 def _bounded(table):
     """The monitor compares every queue with 1 + the incast degree of its destination, which is 1 for node 0."""
     broken = sum(row["bound_broken"] for row in table if row["kind"] in ("both", "ready queues only"))
-    return broken == 0, f"eq. (5), which says {printed('fig14')['queue_cells']} here, was broken {broken} times in all slots"
+    bound = printed("fig14")["queue_cells"]
+    return broken == 0, f"eq. (5), which says {bound} here, was broken {broken} times in all slots"
 
 
 CLAIMS = [
     *(
-        Claim("shoal.c29", f"what §3.3.3 adds makes completion {word}, over {background}", _compare(background, key, name))
+        Claim("shoal.c29", f"§3.3.3 makes completion {word}: over {background}", _compare(background, key, name))
         for background in BACKGROUNDS.values()
         for word, key, name in (
             ("much shorter", lambda row: row["mean_us"], "mean"),

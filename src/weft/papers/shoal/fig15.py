@@ -7,7 +7,8 @@ from weft.units import Gbps
 from weft.workload import Poisson
 
 COLUMNS = (
-    "offered_gbps", "load_50", "load_100", "realised_gbps", "mean_us", "p99_us", "p99.9_us", "goodput_gbps", "long_flows",
+    "offered_gbps", "load_50", "load_100", "realised_gbps", "mean_us", "p99_us", "p99.9_us", "goodput_gbps",
+    "long_flows",
 )  # fmt: skip
 LINES = ("mean_us", "p99_us", "p99.9_us", "goodput_gbps")
 SERIES = tuple(Series(x, y) for y in LINES for x in ("load_50", "load_100"))

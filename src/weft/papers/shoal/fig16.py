@@ -1,4 +1,4 @@
-"""Shoal, Fig. 16: the longest queue, the most cells in a node, and the most that is held for reordering, against load."""
+"""Shoal, Fig. 16: the longest queue, the fullest node, and the most that is held for reordering, against load."""
 
 from weft.papers import Claim, Series
 from weft.papers.shoal import fig15, printed
@@ -27,7 +27,7 @@ def draw(table):
     """Our three maxima against load of 50 Gb/s, and beside the highest load what the text states."""
     from weft.report.plots import plot
 
-    names = {"queue_cells": "longest queue, cells", "node_cells": "most in a node, cells", "reorder_kb": "reordering, KB"}
+    names = {"queue_cells": "queue, cells", "node_cells": "node, cells", "reorder_kb": "reordering, KB"}
     rows = [
         {"load of 50 Gb/s": row["load_50"], "maximum": row[key], "of": name}
         for key, name in names.items()
@@ -35,7 +35,7 @@ def draw(table):
         if row["load_50"] <= 1
     ]
     rows += [
-        {"load of 50 Gb/s": 1.0, "maximum": printed("fig16")[key], "of": f"{name}: the paper's text"}
+        {"load of 50 Gb/s": 1.0, "maximum": printed("fig16")[key], "of": f"{name}: the paper"}
         for key, name in names.items()
     ]
     title = f"Fig. 16: {table[0]['nodes']} nodes"
@@ -48,7 +48,7 @@ def _maximum(key):
     def check(table):
         theirs = printed("fig16")[key]
         most = {rate: max(row[key] for row in table if row[f"load_{rate}"] <= 1) for rate in (50, 100)}
-        said = f"{most[50]:.4g} up to load 1 of 50 Gb/s, {most[100]:.4g} up to load 1 of 100 Gb/s, {table[0]['nodes']} nodes"
+        said = f"{most[50]:.4g} up to load 1 of 50 Gb/s, {most[100]:.4g} up to load 1 of 100 Gb/s"
         if abs(most[50] / theirs - 1) <= 0.25:
             return True, said
         return "consistent" if most[50] < theirs else False, said

@@ -1,0 +1,140 @@
+"""Shoal's figures: small versions of each can be run, measured, checked and drawn, and their checks can fail."""
+
+from dataclasses import replace
+
+import pytest
+
+from weft.errors import BadInput
+from weft.papers import MODULES, VERDICTS, Answer, Claim, answer, at_paper_scale, figure, judge
+from weft.papers.shoal import epochs, fairness, fig09, fig10, fig12, fig13, fig14, fig15, fig16, prototype, rack
+from weft.units import ns, us
+
+SHOAL = [name for name in MODULES if name.startswith("shoal/")]
+
+
+def tiny(module):
+    """The figure's study on a rack of 16 nodes, for a few microseconds."""
+    whole = module.study("small")
+    if module is fig10:
+        return replace(whole, fabrics=whole.fabrics[:2])  # without the authors' simulator, which is compiled apart
+    if module is fig09:
+        return replace(whole, workloads=[replace(whole.workloads[0], duration=300 * us)])
+    if module is fig12:
+        few = [replace(w, duration=30 * us) for w in whole.workloads if w.pairs in (1, 4, 16)]
+        return replace(whole, fabrics=[rack(16)], workloads=few)
+    if module is fig13:
+        few = [replace(whole.workloads[0], fan_in=m) for m in (1, 4, 15)]
+        return replace(whole, fabrics=[rack(16)], workloads=few)
+    if module is epochs:
+        few = [replace(w, duration=20 * us) for w in whole.workloads]
+        return replace(whole, fabrics=[replace(f, nodes=f.nodes // 4) for f in whole.fabrics], workloads=few)
+    if module is fairness:
+        few = [replace(w, flows=4, duration=60 * us) for w in whole.workloads[:1]]
+        return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics], workloads=few)
+    few = [replace(w, flows=10 if module is fig14 else 300) for w in whole.workloads]
+    return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics], workloads=few)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {name: figure(name).measure(tiny(figure(name)).run()) for name in SHOAL}
+
+
+@pytest.mark.parametrize("name", SHOAL)
+def test_every_figure_can_be_measured_and_drawn(name, tables, tmp_path):
+    module, table = figure(name), tables[name]
+    assert all(column in row for row in table for column in module.COLUMNS)
+    module.draw(table).save(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.csv").read_text().count("\n") > 1
+    series = Answer(name, "small", module, table, []).series
+    assert series and all(line["points"] for line in series)
+
+
+@pytest.mark.parametrize("name", [name for name in SHOAL if name != "shoal/10"])
+def test_every_claim_gets_a_verdict_and_what_was_measured(name, tables):
+    for claim in Answer(name, "small", figure(name), tables[name], []).claims:
+        assert claim["verdict"] in VERDICTS
+        assert claim["id"].startswith("shoal.c") and claim["printed"] and claim["ours"]
+
+
+@pytest.mark.parametrize("name", SHOAL)
+@pytest.mark.parametrize("scale", ["small", "paper"])
+def test_every_run_of_every_study_can_be_described(name, scale):
+    points = figure(name).study(scale).points
+    assert len({point.name() for point in points}) == len(points) >= 4
+
+
+def test_both_scales_of_a_figure_differ_in_the_rack_or_in_the_time():
+    for name in SHOAL:
+        if name != "shoal/10":
+            assert figure(name).study("small").points != figure(name).study("paper").points
+
+
+def test_the_prototype_has_the_papers_slot_and_epoch():
+    assert prototype().slot_time == 76.8 * ns
+    assert replace(prototype(), propagation=0).epoch == 537.6 * ns
+
+
+def test_the_authors_simulator_takes_38_to_49_slots_for_the_prototypes_incast():
+    whole = fig10.study()
+    table = fig10.measure(replace(whole, fabrics=whole.fabrics[2:]).run())
+    with_age = [row["slots"] for row in table if row["rules"] == fig10.NAMES["released", 7]]
+    without = [row["slots"] for row in table if row["rules"] == fig10.NAMES["released", 0]]
+    assert [round(slots) for slots in with_age] == [38, 44, 45, 46, 47, 48, 49]
+    assert [round(slots) for slots in without] == [43, 44, 45, 46, 47, 48, 49]
+
+
+def doctored(table, **change):
+    return [{**row, **{key: value(row) for key, value in change.items()}} for row in table]
+
+
+@pytest.mark.parametrize(
+    ("module", "change"),
+    [
+        (fig09, {"share": lambda row: 0.3}),
+        (fig12, {"gbps": lambda row: 90 + row["pairs"], "share": lambda row: 0.49}),
+        (fig13, {
+            "slowest_us": lambda row: row["senders"] ** 2 * 20, "mean_us": lambda row: 1.0, "max_queue": lambda row: 99,
+        }),
+        (fig16, {
+            "queue_cells": lambda row: 99, "node_cells": lambda row: 999, "reorder_kb": lambda row: 999.0,
+            "broken": lambda row: 1,
+        }),
+        (fig14, {
+            "mean_us": lambda row: 1.0, "p50_us": lambda row: 0.0, "p99_us": lambda row: 1.0,
+            "bound_broken": lambda row: 1,
+        }),
+        (epochs, {"ratio": lambda row: 2.0}),
+        (fairness, {key: lambda row: 0.98 for key in fairness.IDEALS}),
+    ],
+)  # fmt: skip
+def test_every_check_fails_where_the_paper_would_be_wrong(module, change, tables):
+    name = next(name for name in SHOAL if figure(name) is module)
+    verdicts = [judge(claim, doctored(tables[name], **change), "paper")["verdict"] for claim in module.CLAIMS]
+    if module is fig12:
+        verdicts.pop(2)  # the peak: here it is near the 90 Gb/s that are printed
+    assert set(verdicts) == {"differs"}
+
+
+def test_what_needs_the_baselines_is_not_called_reproduced():
+    table = [{"load_50": x, "load_100": x, **dict.fromkeys(fig15.LINES, 1.0)} for x in (0.2, 1)]
+    assert {judge(claim, table, "paper")["verdict"] for claim in fig15.CLAIMS} == {"not run"}
+
+
+def test_a_claim_about_the_papers_rack_is_at_best_consistent_on_a_smaller_one():
+    claim = Claim("shoal.c00", "something", lambda table: (True, "yes"))
+    assert judge(claim, [], "small")["verdict"] == "consistent"
+    assert judge(claim, [], "paper")["verdict"] == "reproduced"
+    assert judge(claim._replace(scaled=False), [], "small")["verdict"] == "reproduced"
+    assert judge(claim._replace(check=lambda table: (False, "no")), [], "small") == {
+        "id": "shoal.c00", "printed": "something", "ours": "no", "verdict": "differs",
+    }  # fmt: skip
+
+
+def test_a_figure_or_scale_that_does_not_exist_is_named():
+    with pytest.raises(BadInput) as raised:
+        answer("shoal/99")
+    assert str(raised.value) == f"a figure must be one of {', '.join(MODULES)}, not 'shoal/99'"
+    with pytest.raises(BadInput) as raised:
+        at_paper_scale("large")
+    assert str(raised.value) == "scale must be small or paper, not 'large'"
