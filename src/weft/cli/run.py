@@ -26,11 +26,12 @@ def _fabric(name) -> App:
     cls = catalogue.fabric_class(name)
     app = App(name=name, help=inspect.getdoc(cls), help_format="markdown")
     for workload, kind in catalogue.workloads(name).items():
-        app.command(_command(name, cls, workload, kind), name=workload)
+        app.command(command_of(name, cls, workload, kind), name=workload)
     return app
 
 
-def _command(name, cls, workload, kind):
+def command_of(name, cls, workload, kind):
+    """The command that runs the workload `kind` on the fabric `cls`, by their names."""
     shared = run_options()
     taken = {"output", "plot", "memory", "json", "quiet", "checkpoint_every", *(p.name for p in shared)}
     traffic = Flags(kind, workload, "Workload", taken, order=2)
