@@ -16,12 +16,13 @@ COMMANDS = {
     "fabrics": "List the fabrics, or the parameters of one.",
     "workloads": "List the workloads, or the parameters of one.",
     "schedule": "Who may speak when: the schedule of a rack, and of each of its switches.",
+    "wire": "Bits on the wire: encode and decode headers and cells, and print their layout.",
     "figure": "One figure of one paper, ours beside theirs.",
     "cost": "What it would cost: parts, prices, power, cables and memory, with no simulation.",
     "presets": "List the presets of packet networks' transports.",
     "stress": "Vary a comparison's settings, and say how far its conclusions move.",
 }
-NESTED = ("run", "bench", "cost", "schedule")  # their messages begin with two words: `weft run shoal: …`
+NESTED = ("run", "bench", "cost", "schedule", "wire")  # their messages begin with two words: `weft run shoal: …`
 
 
 def build(tokens):
