@@ -1,0 +1,31 @@
+"""docs/papers/shoal.md: every figure and claim is on it, and what takes seconds prints what it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from weft.cli import main
+from weft.papers import MODULES, figure
+
+PAGE = (Path(__file__).parents[2] / "docs/papers/shoal.md").read_text(encoding="utf-8")
+SAID = dict(re.findall(r"^```console\n\$ weft figure (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+SHOAL = [name for name in MODULES if name.startswith("shoal/")]
+
+
+@pytest.mark.parametrize("name", SHOAL)
+def test_every_claim_is_on_the_page_with_what_we_measured(name):
+    for claim in figure(name).CLAIMS:
+        assert re.search(rf"^[a-z ]+  \[{claim.id}\] {re.escape(claim.statement)}\n    ours: .+$", SAID[name], re.M)
+        assert f"| {claim.id.removeprefix('shoal.')}: {claim.statement} | " in PAGE
+
+
+@pytest.mark.parametrize("name", ["shoal/9", "shoal/10"])
+def test_a_figure_of_the_prototype_prints_what_the_page_says(name, capsys):
+    assert main(["figure", name, "-q"]) == 0
+    assert capsys.readouterr().out == SAID[name]
+
+
+def test_every_link_of_the_page_leads_somewhere():
+    for target in re.findall(r"\]\(([^)#:]+)\)", PAGE):
+        assert (Path(__file__).parents[2] / "docs/papers" / target).exists(), target
