@@ -37,7 +37,7 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
     words = -(-n // 64)
     i32, u32, i64, u64 = np.int32, np.uint32, np.int64, np.uint64
     return dict(
-        queue=((w * n, 2), u32), turn=((w * n,), np.uint16), owed=((w * n,), u32), told=((n,), u32), left=((n,), u32),
+        queue=((w * n, 4), u32), turn=((w * n,), np.uint16), told=((n,), u32), left=((n,), u32),
         busy=((w, words), u64), active=((words,), u64), pairs=((n, n), u32), count=((n,), u32), living=((n,), u32),
         leave=((pairs, w), i32), pair=((pairs, 8), i64), target=((pairs,), u32), early=((pairs, window // 64), u64),
         rest=((pairs,), i64), rested=((pairs,), i64), cell=((cells, 4), u32), free=((cells,), u32),

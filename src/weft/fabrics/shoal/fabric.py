@@ -126,7 +126,7 @@ class Shoal:
     def ideal(self, flows) -> np.ndarray:
         """(flows,) int64: ps below which no flow can finish: its cells on all channels at once, over an idle rack."""
         slots = -(-self.cells(flows.size) // self.lanes)
-        return (slots + self.travel - 1) * self.slot_time  # its first slot may begin at the very start
+        return (slots + self.travel) * self.slot_time  # a cell is there at the end of a slot
 
     def memory(self, flows: int = 0) -> int:
         """Bytes a run of so many flows is predicted to need."""

@@ -26,8 +26,7 @@ SENT = OUT + 1  # leave, on a self-mirrored link: the cell has left and nothing 
 OWN = 1 << 30  # flag of a cell number: the sender's own cell, on its first hop
 NUMBER = OWN - 1
 
-# A queue is two numbers: what it holds, and its last cell. The last cell's `next` is the first: a circle.
-LENGTH, LOCAL_BIT, READY_SHIFT = 0xFFFF, 1 << 16, 17  # what it holds: cells, whether one is local, flows ready
+LENGTH, LOCAL_BIT, READY_SHIFT = 0xFFFF, 1 << 16, 17  # what a queue holds: cells, if one is local, flows ready
 
 # What `advance` returns: why it stopped.
 REACHED, SPENT, DONE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW = range(6)
@@ -58,9 +57,8 @@ NUMBERS = 11
 class State(NamedTuple):
     """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1."""
 
-    queue: np.ndarray  # (w * n, 2) uint32  [q]     what it holds (see above), 1 + last cell
+    queue: np.ndarray  # (w * n, 4) uint32  [q]     see the names below
     turn: np.ndarray  # (w * n,) uint16     [q]     where in i's list of pairs the round robin goes on
-    owed: np.ndarray  # (w * n,) uint32     [q]     1 + pair of the last cell from the peer, until its feedback is sent
     told: np.ndarray  # (n,) uint32         [i]     1 + pair reported an epoch ago on the self-mirrored link
     left: np.ndarray  # (n,) uint32         [i]     1 + pair of the own cell that left on the self-mirrored link now
     busy: np.ndarray  # (w, b) uint64      [p]     nodes with a cell to send, a feedback to give or a count to mend in p
@@ -94,6 +92,9 @@ class State(NamedTuple):
     print: np.ndarray  # (2,) uint64               the fingerprint
 
 
+# queue: what it holds (see above); its first and last cell; 1 + pair of the last cell from the peer, until its feedback
+# is sent
+HELD, HEAD, TAIL, OWED = range(4)
 # pair: 1 + application flow served last (0: none left); slot in which it became busy; cells released; every cell before
 # this one has arrived; cells arrived; cells not yet arrived; source; 1 + next living pair of the same source
 SERVED, SINCE, SEQ, WANT, GOT, UNDELIVERED, SOURCE, NEXT = range(8)
@@ -223,7 +224,7 @@ def forget(pairs, count, active, i, at):
 
 
 @inlined
-def look_ahead(queue, owed, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half):
+def look_ahead(queue, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half):
     """Ask for the cache lines that node i's own point to: its pairs, its cells, the queues it must report on."""
     w = leave.shape[1]
     for k in range(min(count[i], 4)):
@@ -231,20 +232,20 @@ def look_ahead(queue, owed, leave, pairs, count, cell, target, pair, place, i, b
         prefetch(pair, np.int64(pairs[i, k]) * 8)
     for c in range(channels):
         q = (base + c) * n + i
-        prefetch(cell, ((np.int64(queue[q, 1]) - 1) & NUMBER) * 4)  # out of reach where there is none: harmless
-        h = np.int64(owed[q]) - 1
+        prefetch(cell, (np.int64(queue[q, HEAD]) & NUMBER) * 4)
+        h = np.int64(queue[q, OWED]) - 1
         if h >= 0:
             d = np.int64(target[h])
             m = np.int64(place[(n if i >= half else 0) + (d - i if d >= i else d - i + n)])
-            prefetch(queue, (m * n + i) * 2)
+            prefetch(queue, (m * n + i) * 4)
 
 
 @bare
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
     numbers, shift, first, last, mirror, place, slot_of, late, _, _, _, _ = plan
-    queue, turn, owed, busy, active, pairs, count = (
-        state.queue, state.turn, state.owed, state.busy, state.active, state.pairs, state.count)  # fmt: skip
+    queue, turn, busy, active, pairs, count = (
+        state.queue, state.turn, state.busy, state.active, state.pairs, state.count)  # fmt: skip
     leave, pair, target, cell, free, flow = (
         state.leave, state.pair, state.target, state.cell, state.free, state.flow)  # fmt: skip
     told, left, waiting, lengths, work, tally = (
@@ -275,12 +276,11 @@ def send(plan, state, slot):
         if at_work + 2 * AHEAD < workers:
             i = np.int64(work[at_work + 2 * AHEAD])
             for c in range(channels):
-                prefetch(queue, ((base + c) * n + i) * 2)
-                prefetch(owed, (base + c) * n + i)
+                prefetch(queue, ((base + c) * n + i) * 4)
             prefetch(pairs, i * n)
         if 0 <= at_work + AHEAD < workers:
             i = np.int64(work[at_work + AHEAD])
-            look_ahead(queue, owed, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half)
+            look_ahead(queue, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half)
         if at_work < 0:
             continue
         i = np.int64(work[at_work])
@@ -296,7 +296,7 @@ def send(plan, state, slot):
                 continue
             visits += 1
             q = p * n + i
-            held = queue[q, 0]
+            held = queue[q, HELD]
             length = held & LENGTH
             lengths[length if length < 255 else 255] += 1
             local = held & LOCAL_BIT
@@ -328,12 +328,10 @@ def send(plan, state, slot):
                             cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq
                             leave[h, p] = OUT
                             if length == 0:
-                                cell[number, 0] = number | OWN
+                                queue[q, HEAD] = number | OWN
                             else:
-                                tail = (queue[q, 1] - 1) & NUMBER
-                                cell[number, 0] = cell[tail, 0]
-                                cell[tail, 0] = number | OWN
-                            queue[q, 1] = (number | OWN) + 1
+                                cell[queue[q, TAIL], 0] = number | OWN
+                            queue[q, TAIL] = number
                             length += 1
                             waiting[i] += 1
                             local = LOCAL_BIT
@@ -362,7 +360,7 @@ def send(plan, state, slot):
                     ready = 0
 
             # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-            debt = np.int64(owed[q])
+            debt = np.int64(queue[q, OWED])
             if p == self_place:
                 again = np.int64(told[i])
                 told[i] = debt
@@ -373,14 +371,14 @@ def send(plan, state, slot):
                 left[i] = 0
             air_pair[c, i] = debt
             if debt != 0:
-                owed[q] = 0
+                queue[q, OWED] = 0
                 d = np.int64(target[debt - 1])
                 if d == i:  # literal rules: it has arrived
                     ahead = 0
                     m = p
                 else:
                     m = np.int64(place[home + (d - i if d > i else d - i + n)])
-                    there = queue[m * n + i, 0]
+                    there = queue[m * n + i, HELD]
                     ahead = (there & LENGTH) + (there >> READY_SHIFT)
                 r = np.int64(mirror[p])
                 if rules == PAPER:
@@ -393,13 +391,9 @@ def send(plan, state, slot):
 
             # The head of the queue, or an empty cell.
             if length > 0:
-                tail = (queue[q, 1] - 1) & NUMBER
-                if length == 1:
-                    number = np.int64(queue[q, 1] - 1)
-                    queue[q, 1] = 0
-                else:
-                    number = np.int64(cell[tail, 0])
-                    cell[tail, 0] = cell[number & NUMBER, 0]
+                number = np.int64(queue[q, HEAD])
+                if length > 1:
+                    queue[q, HEAD] = cell[number & NUMBER, 0]
                 length -= 1
                 waiting[i] -= 1
                 flying += 1
@@ -425,7 +419,7 @@ def send(plan, state, slot):
                 air_cell[c, i] = 0
                 if debt != 0:
                     air[c, b] |= mask
-            queue[q, 0] = length | local | ready << READY_SHIFT
+            queue[q, HELD] = length | local | ready << READY_SHIFT
             if length > 0 or ready > 0 or (p == self_place and told[i] != 0):
                 busy[p, b] |= mask  # a count of ready flows must be looked at again, or it would stay
             else:
@@ -447,8 +441,8 @@ def send(plan, state, slot):
 def receive(plan, state, slot):
     """Take in what was sent `delay` slots ago: first the feedback, then the cell."""
     numbers, shift, _, _, mirror, place, _, _, _, _, _, _ = plan
-    queue, owed, busy, leave, target, cell, pair, flow, work = (
-        state.queue, state.owed, state.busy, state.leave, state.target, state.cell, state.pair, state.flow,
+    queue, busy, leave, target, cell, pair, flow, work = (
+        state.queue, state.busy, state.leave, state.target, state.cell, state.pair, state.flow,
         state.work)  # fmt: skip
     tally, print_, waiting, incast, outcast, left, free, received, early = (
         state.tally, state.print, state.waiting, state.incast, state.outcast, state.left, state.free,
@@ -503,7 +497,7 @@ def receive(plan, state, slot):
                         prefetch(early, h * words + ((np.int64(cell[number & NUMBER, 3]) & (words * 64 - 1)) >> 6))
                     else:
                         m = np.int64(place[(n if j >= half else 0) + (d - j if d > j else d - j + n)])
-                        prefetch(queue, (m * n + j) * 2)
+                        prefetch(queue, (m * n + j) * 4)
             if at_work < 2 * FAR:
                 continue
             i = np.int64(work[at_work - 2 * FAR])
@@ -528,20 +522,18 @@ def receive(plan, state, slot):
             if own and d != j:
                 m = np.int64(place[(n if j >= half else 0) + (d - j if d > j else d - j + n)])
                 q = m * n + j
-                length = queue[q, 0] & LENGTH
+                length = queue[q, HELD] & LENGTH
                 if length == 0:
-                    cell[number, 0] = number
+                    queue[q, HEAD] = number
                 else:
-                    tail = (queue[q, 1] - 1) & NUMBER
                     if rules == LITERAL:
-                        over_subflow += repeats(cell, tail, length, h)
-                    cell[number, 0] = cell[tail, 0]
-                    cell[tail, 0] = number
-                queue[q, 1] = number + 1
-                queue[q, 0] += 1
+                        over_subflow += repeats(cell, queue[q, HEAD], length, h)
+                    cell[queue[q, TAIL], 0] = number
+                queue[q, TAIL] = number
+                queue[q, HELD] += 1
                 mask = _ONE << np.uint64(j & 63)
                 busy[m, j >> 6] |= mask
-                owed[r * n + j] = h + 1
+                queue[r * n + j, OWED] = h + 1
                 busy[r, j >> 6] |= mask
                 owing -= 1
                 waiting[j] += 1
@@ -556,7 +548,7 @@ def receive(plan, state, slot):
             if own:
                 fold(print_, slot, f << 20 | j << 2 | 1)
                 if rules == LITERAL:
-                    owed[r * n + j] = h + 1
+                    queue[r * n + j, OWED] = h + 1
                     busy[r, j >> 6] |= _ONE << np.uint64(j & 63)
                     owing -= 1
             else:
@@ -595,13 +587,13 @@ def receive(plan, state, slot):
 
 
 @inlined
-def repeats(cell, tail, length, h):
-    """1 if a cell of pair h is in the circle of `length` cells that `tail` ends, else 0."""
-    number = tail
+def repeats(cell, head, length, h):
+    """1 if a cell of pair h is among the `length` cells that begin with `head`, else 0."""
+    number = head
     for _ in range(length):
-        if cell[number, 2] == h:
+        if cell[number & NUMBER, 2] == h:
             return 1
-        number = cell[number, 0] & NUMBER
+        number = cell[number & NUMBER, 0]
     return 0
 
 
@@ -682,11 +674,11 @@ def inspect(plan, state):
             while todo != 0:
                 q = p * n + b * 64 + lowest(todo)
                 todo &= todo - _ONE
-                length = queue[q, 0] & LENGTH
+                length = queue[q, HELD] & LENGTH
                 queued += length
                 if length < 2:
                     continue
-                first = number = cell[(queue[q, 1] - 1) & NUMBER, 0]
+                number = queue[q, HEAD]
                 own = 0
                 for k in range(length):
                     own += 1 if number & OWN else 0
@@ -695,8 +687,10 @@ def inspect(plan, state):
                         if cell[other & NUMBER, 2] == cell[number & NUMBER, 2]:
                             twice += 1
                         other = cell[other & NUMBER, 0]
+                    if k == length - 1 and number & NUMBER != queue[q, TAIL]:
+                        lost += 1
                     number = cell[number & NUMBER, 0]
-                if number != first or (ready_queues and own > 1):
+                if ready_queues and own > 1:
                     lost += 1
     total = np.int64(0)
     for i in range(n):
