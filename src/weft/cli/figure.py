@@ -35,8 +35,8 @@ def figure(
     """One figure of one paper, ours beside theirs.
 
     Every claim that the paper draws from the figure gets a verdict: reproduced, consistent (on a smaller rack, or under
-    a choice that the paper leaves open), differs, or not run. With `-o` the runs are kept, and only what is missing is
-    run.
+    a choice that the paper leaves open), differs, or not run. With `-o` Shoal's runs are kept, and only what is missing
+    is run; a figure of the FPGA paper is run anew.
     """
     from weft import papers
 
@@ -57,7 +57,7 @@ def figure(
     if output is not None:
         picture = module.draw(answer.table).save(Path(output) / f"{name.replace('/', '-')}-{scale}.svg")
         if not common.json:
-            say(f"drawn in {picture}, its numbers in {picture.with_suffix('.csv')}, its runs in {output}")
+            say(f"drawn in {picture}, its numbers in {picture.with_suffix('.csv')}")
     return 0
 
 

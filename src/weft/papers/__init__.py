@@ -16,10 +16,10 @@ from importlib import import_module
 from typing import NamedTuple
 
 from weft.errors import BadInput, require
+from weft.papers.fpga import FIGURES as FPGA
 
 SCALES = ("small", "paper")
 VERDICTS = ("reproduced", "consistent", "differs", "not run")
-FPGA = ("loads", "blocking", "unbalanced", "iterations", "depth", "sharing", "latency")
 MODULES = {
     "shoal/9": "shoal.fig09",
     "shoal/10": "shoal.fig10",
@@ -118,7 +118,7 @@ def figure(name):
 
 
 def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Answer:
-    """Run what is missing of a figure and measure it; the runs are kept in `folder`, if there is one."""
+    """Run what is missing of a figure and measure it; Shoal's runs are kept in `folder`, if there is one."""
     module = figure(name)
     at_paper_scale(scale)
     if name.startswith("fpga/"):

@@ -1,7 +1,7 @@
 """Shoal, §7.3: the tail of short flows when the epoch is twice as long, by fewer channels or by more nodes."""
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import printed, rack
+from weft.papers.shoal import marks_only, printed, rack
 from weft.study import Study
 from weft.units import Gbps, us
 from weft.workload import Poisson
@@ -57,10 +57,12 @@ def draw(table):
     from weft.report.plots import plot
 
     rows = [row for row in table if row["rack"] != USUAL]
-    for key, name in (("two_channels", "2 x 50G: the paper"), ("twice_the_nodes", "twice the nodes: the paper")):
+    names = {"two_channels": "2 x 50G: the paper's text", "twice_the_nodes": "twice the nodes: the paper's text"}
+    for key, name in names.items():
         rows += [{"load": LOADS[at], "ratio": printed("epochs")[f"{key}_{at}"], "rack": name} for at in LOADS]
     title = f"§7.3: tail over that of 4 x 25G, {table[0]['nodes']} nodes"
-    return plot(rows, x="load", y="ratio", by="rack", yscale="linear", title=title)
+    rows = [{**row, "tail, ratio": row["ratio"]} for row in rows]
+    return marks_only(plot(rows, x="load", y="tail, ratio", by="rack", yscale="linear", title=title), *names.values())
 
 
 def _ratio(name, key, at):

@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.metrics.fairness import distance, per_node, per_node_with_detours, per_subflow
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import printed, rack
+from weft.papers.shoal import TEXT, marks_only, printed, rack
 from weft.study import Study
 from weft.units import Time, ms, param, us
 from weft.workload import ENDLESS, Flows
@@ -81,11 +81,12 @@ def draw(table):
 
     counts = sorted({row["long_flows"] for row in table})
     theirs = printed("fairness")["share_within"]
-    ends = ({"kind": "the paper's text", "long_flows": k, "subflows": theirs} for k in (counts[0], counts[-1]))
+    ends = ({"kind": TEXT, "long_flows": k, "subflows": theirs} for k in (counts[0], counts[-1]))
     rows = [*table, *ends]
     rows = [{**row, "share within 10 %": row["subflows"]} for row in rows]
     title = "§7.2: flows within 10 % of max-min over subflows"
-    return plot(rows, x="long_flows", y="share within 10 %", by="kind", xscale="log", yscale="linear", title=title)
+    drawn = plot(rows, x="long_flows", y="share within 10 %", by="kind", xscale="log", yscale="linear", title=title)
+    return marks_only(drawn, TEXT)
 
 
 def _within(kind, key):

@@ -1,7 +1,7 @@
 """Shoal, Fig. 10: completion times of a 7:1 incast of seven cells each in the 8-node prototype."""
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import near, printed, prototype
+from weft.papers.shoal import TEXT, marks_only, near, printed, prototype
 from weft.study import Study
 from weft.units import us
 from weft.workload import Incast
@@ -55,10 +55,10 @@ def draw(table):
     said = printed("fig10")
     ends = ((1, said["fastest_us"]), (7, said["slowest_us"]))
     rows = [row for row in table if row["rules"] != NAMES["paper", 0]]
-    rows += [{"flow": rank, "fct_us": time, "rules": "the paper's text: fastest and slowest"} for rank, time in ends]
+    rows += [{"flow": rank, "fct_us": time, "rules": TEXT} for rank, time in ends]
     rows = [{**row, "flow, fastest first": row["flow"]} for row in rows]
     title = "Fig. 10: prototype, 7:1 incast of seven cells"
-    return plot(rows, x="flow, fastest first", y="fct_us", by="rules", yscale="linear", title=title)
+    return marks_only(plot(rows, x="flow, fastest first", y="fct_us", by="rules", yscale="linear", title=title), TEXT)
 
 
 def _ends(rules, added):

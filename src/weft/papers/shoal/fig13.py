@@ -15,8 +15,8 @@ SIZE = 130 * KB
 NAMES = {
     "slowest_us": "slowest flow",
     "mean_us": "mean",
-    "optimum_us": "optimum: the receiver's link is never idle",
-    "whole_rounds_us": "the same, every flow's last round of subflows counted whole",
+    "optimum_us": "optimum",
+    "whole_rounds_us": "optimum, last rounds whole",
 }
 
 
