@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.engine import events
-from weft.engine.views import kernel
+from weft.engine.jit import kernel
 from weft.random import key, word
 
 CLOCK = np.dtype(events.CLOCK)
@@ -70,7 +70,9 @@ def by_heap(steps, ties, seed):
 delays = st.one_of(st.integers(0, 3), st.integers(0, 10_000), st.integers(0, 10**9), st.just(10**12))
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just(PUSH), delays), st.tuples(st.just(CANCEL), st.integers(0, 60)), st.tuples(st.just(PULL), delays)
+        st.tuples(st.just(PUSH), delays),
+        st.tuples(st.just(CANCEL), st.integers(0, 60)),
+        st.tuples(st.just(PULL), delays),
     ),
     max_size=80,
 )

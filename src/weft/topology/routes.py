@@ -1,9 +1,9 @@
 """Routes: for every switch and destination, the ports on a shortest path.
 
 Hosts with one link are reached through the switch they hang on, their *anchor*, so the table has a column per anchor
-and not per host: 8,192 hosts in a fat tree need 1,280 x 512 entries. An entry names a group, a run of ports any of which
-will do; equal groups are stored once. Which port of the group a packet takes is the packet's business: it carries a path
-number, and each switch on the way takes the remainder by the size of its group and leaves the quotient.
+and not per host: 8,192 hosts in a fat tree need 1,280 x 512 entries. An entry names a group, a run of ports any of
+which will do; equal groups are stored once. Which port of the group a packet takes is the packet's business: it carries
+a path number, and each switch on the way takes the remainder by the size of its group and leaves the quotient.
 """
 
 from typing import NamedTuple

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from weft.errors import BadInput, MonitorTripped
 from weft.fabrics.packet.fabric import Packet
 from weft.fabrics.packet.settings import Settings, presets, settings
-from weft.units import Gbps, KB, ms, ns, us, wire_time
+from weft.units import KB, Gbps, ms, ns, us, wire_time
 from weft.workload.flows import ENDLESS, Flows
 
 EVERY = ["tcp", "dctcp", "mptcp", "ndp", "dcqcn"]
@@ -124,7 +124,9 @@ def test_a_ring_of_pauses_is_reported_as_a_deadlock(tmp_path):
     flows = Flows.of(nodes=5, src=range(5), dst=[(k + 2) % 5 for k in range(5)], size=[ENDLESS] * 5, start=0)
     with pytest.raises(MonitorTripped) as error:
         run(fabric, flows, until=20 * ms)
-    assert str(error.value) == "the law of deadlock must hold while a network runs, but was broken 10 times"  # five ports of the ring, and five hosts behind them
+    assert (
+        str(error.value) == "the law of deadlock must hold while a network runs, but was broken 10 times"
+    )  # five ports of the ring, and five hosts behind them
 
 
 @pytest.mark.parametrize("transport", EVERY)
@@ -150,12 +152,18 @@ def test_second_half_throughput_leaves_the_start_out():
         ({"hosts": 1}, "hosts must be at least 2, not 1"),
         ({"link": 0}, "link must be more than 0, not 0"),
         ({"mtu": 40}, "mtu must be more than the header, 52, not 40"),
-        ({"transport": "dctcp", "mark": 200}, "mark_from, where ECN marks, must be at most the buffer, 100 packets, not 200"),
+        (
+            {"transport": "dctcp", "mark": 200},
+            "mark_from, where ECN marks, must be at most the buffer, 100 packets, not 200",
+        ),
         ({"transport": "tcp:rto=1ms"},
          "a setting of tcp must be one that transports have, not 'rto' (near it: rto_min, rto_max)"),
         ({"transport": "dcqcn:headroom=2KB"},
          "headroom must be at least 7198 bytes (7.198 KB) for this link, delay and MTU, not 2000"),
-        ({"fail": "link:edge0.0-core0.0@1us"}, "there must be a link edge0.0-core0.0 to fail, but the topology has none"),
+        (
+            {"fail": "link:edge0.0-core0.0@1us"},
+            "there must be a link edge0.0-core0.0 to fail, but the topology has none",
+        ),
         ({"fail": "edge0.0"},
          "a failure must look like link:A-B@10us-2ms, switch:A@1ms or links:5%@1ms, not 'edge0.0'"),
         ({"transport": "ndq"}, "transport must be a known preset, not 'ndq': near it are ndp, dcqcn"),
