@@ -1,7 +1,7 @@
 """Shoal's kernel while the rack is busy: rate, ns per node-slot and the ratio to a calibration loop.
 
-On one quiet core of the kind of machine it was written on, 512 nodes are expected to do 100, 60 and 40 M node-slots/s
-at loads 0.2, 0.6 and 1. `--quick` measures a tenth of the work. Every line comes from `weft.cli.bench.measure`.
+The aim for 512 nodes on one quiet core is 100, 60 and 40 M node-slots/s at loads 0.2, 0.6 and 1; docs/design.md says
+how far it is. `--quick` measures a tenth of the work. Every line comes from `weft.cli.bench.measure`.
 """
 
 import sys
