@@ -73,7 +73,7 @@ def _halves(table):
 def _peak(table):
     peak, n = _curve(table, DRAWN[True])[0], table[0]["nodes"]
     places = -(-(n - 1) // 4) * 4
-    why = f"guard is {1 - 20.48 / 23.25:.1%} of a slot, and {n - 1} peers have {places} places in an epoch"
+    why = f"a cell takes {20.48 / 23.25:.1%} of a slot, and {n - 1} peers have {places} places in an epoch"
     return near(peak, printed("fig12")["peak_gbps"], 0.005), f"{peak:.1f} Gb/s: {why}"
 
 
