@@ -20,7 +20,7 @@ COMMANDS = {
     "figure": "One figure of one paper, ours beside theirs.",
     "cost": "What it would cost: parts, prices, power, cables and memory, with no simulation.",
     "presets": "List the presets of packet networks' transports.",
-    "stress": "Vary a comparison's settings, and say how far its conclusions move.",
+    "stress": "Vary seed, MTU, ties and timeouts of a comparison, and see its conclusions move.",
 }
 NESTED = ("run", "bench", "cost", "schedule", "wire")  # their messages begin with two words: `weft run shoal: …`
 
