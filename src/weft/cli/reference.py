@@ -29,7 +29,7 @@ def page() -> str:
         f"workload, below, and these; one that would mean two things has its owner's name in front.\n\n"
         + _table(run_options()),
     ]
-    for name in ("resume", "sweep", "rerun", "show", "fabrics", "workloads"):
+    for name in ("resume", "sweep", "rerun", "show", "figure", "fabrics", "workloads"):
         function = getattr(import_module(f"weft.cli.{name}"), name)
         parts.append(_command(f"weft {name}", function))
     parts.append(_command("weft bench shoal", import_module("weft.cli.bench").shoal))
