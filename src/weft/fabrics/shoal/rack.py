@@ -8,6 +8,7 @@ from weft.metrics.observation import Observation
 from weft.units import show_time
 
 STRIDE = 1 << 21  # node-slots between two looks at the run: tens of milliseconds
+INSPECT = 1 << 24  # node-slots between two inspections of every queue; one costs as much as some 2^14 of them
 SAMPLES = 512  # rows of time series kept; when full, every other one goes and the interval doubles
 
 
@@ -36,6 +37,7 @@ class Rack(Run):
         self.every = 8 * schedule.slots  # slots between samples
         self.samples = [(0, np.zeros(fabric.nodes, np.int64))]
         self.half = None  # (slot, cells received by each node) halfway to the end, where there is one
+        self.inspected = 0  # node-slots at the last inspection
         self.broken = {"queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0}
 
     # what others may look at between strides
@@ -75,8 +77,12 @@ class Rack(Run):
             self.half = self.slot, self.state.received.copy()
         if self.slot >= self.samples[-1][0] + self.every:
             self.sample()
-        self.inspect()
-        return why != k.DONE and not (end is not None and self.slot >= end)
+        more = why != k.DONE and not (end is not None and self.slot >= end)
+        visits = int(self.state.tally[k.VISITS])
+        if not more or visits - self.inspected >= INSPECT or self.state.tally[k.OVER_BOUND]:
+            self.inspected = visits
+            self.inspect()
+        return more
 
     def sample(self):
         if len(self.samples) >= max(8, min(SAMPLES, (1 << 22) // self.fabric.nodes)):
