@@ -1,5 +1,7 @@
 """A Shoal rack at work: the kernel's arrays between its strides, and what was seen of them."""
 
+from time import perf_counter
+
 import numpy as np
 
 from weft.errors import MonitorTripped
@@ -38,6 +40,8 @@ class Rack(Run):
         self.samples = [(0, np.zeros(fabric.nodes, np.int64))]
         self.half = None  # (slot, cells received by each node) halfway to the end, where there is one
         self.inspected = 0  # node-slots at the last inspection
+        self.seconds = 0.0  # of wall time in the kernel, its compilation not counted
+        self.compiled = False
         self.broken = {"queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0}
 
     # what others may look at between strides
@@ -70,7 +74,12 @@ class Rack(Run):
             if self.half is None and self.slot < middle:
                 stop = min(stop, middle)
             stop = min(stop, end)
+        if not self.compiled:
+            self.code.advance(self.plan, self.state, self.slot, 0)  # no slot lies before this one
+            self.compiled = True
+        began = perf_counter()
         why = self.code.advance(self.plan, self.state, max(stop, self.slot), STRIDE)
+        self.seconds += perf_counter() - began
         if why in (k.MORE_CELLS, k.MORE_PAIRS, k.MORE_WINDOW):
             self.state = self.layout.grow(self.state, why)
         if end is not None and self.half is None and self.slot == middle:
@@ -148,7 +157,7 @@ class Rack(Run):
                 "time_ps": np.array([s for s, _ in samples], np.int64) * fabric.slot_time,
                 "received_bytes": np.array([r for _, r in samples], np.int64) * fabric.payload,
             },
-            work={"node_slots": slots * fabric.lanes * n, "stepped": int(t[k.VISITS])},
+            work={"node_slots": slots * fabric.lanes * n, "stepped": int(t[k.VISITS]), "seconds": self.seconds},
             notes=tuple(self._notes()),
         )  # fmt: skip
 
@@ -190,6 +199,7 @@ class Rack(Run):
         out["samples.slot"] = np.array([s for s, _ in self.samples], np.int64)
         out["samples.received"] = np.array([r for _, r in self.samples], np.int64)
         out["every"] = np.array([self.every], np.int64)
+        out["spent_us"] = np.array([round(self.seconds * 1e6)], np.int64)
         if self.half is not None:
             out["half.slot"], out["half.received"] = np.array([self.half[0]], np.int64), self.half[1]
         return out
@@ -200,5 +210,5 @@ class Rack(Run):
         )
         times, received = arrays["samples.slot"].tolist(), arrays["samples.received"]
         self.samples = [(slot, row.copy()) for slot, row in zip(times, received, strict=True)]
-        self.every = int(arrays["every"][0])
+        self.every, self.seconds = int(arrays["every"][0]), int(arrays["spent_us"][0]) / 1e6
         self.half = (int(arrays["half.slot"][0]), arrays["half.received"]) if "half.slot" in arrays else None
