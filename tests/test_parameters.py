@@ -86,3 +86,10 @@ def test_every_default_of_a_description_is_read_back_from_what_help_shows(cls):
     for p in parameters(cls):
         if p.shown_default is not None:
             assert p.read(p.shown_default) == p.default, p.name
+
+
+def test_a_field_answers_to_its_other_name_but_not_to_both():
+    assert build(weft.Incast, {"senders": "7"}) == build(weft.Incast, {"fan_in": 7}) == weft.Incast(fan_in=7)
+    with pytest.raises(BadInput) as error:
+        build(weft.Incast, {"senders": 7, "fan_in": 7})
+    assert str(error.value) == "fan_in must be given once, not as senders too"

@@ -27,6 +27,7 @@ class Parameter:
     optional: bool  # whether it may be None
     default: Any  # or REQUIRED
     help: str
+    also: str = ""  # another name that it answers to
 
     def read(self, value):
         """The value that `value` stands for, a text or what TOML and JSON make of one."""
@@ -63,13 +64,21 @@ def parameters(cls) -> list[Parameter]:
         if not field.init:
             continue
         kind, choices, optional = _kind(hints[field.name])
-        found.append(Parameter(field.name, kind, choices, optional, field.default, field.metadata.get("help", "")))
+        about = field.metadata
+        found.append(
+            Parameter(field.name, kind, choices, optional, field.default, about.get("help", ""), about.get("also", ""))
+        )
     return found
 
 
 def build(cls, given: dict):
     """A `cls` from texts or plain values by name; what is missing or unknown is said in a sentence."""
     known = {parameter.name: parameter for parameter in parameters(cls)}
+    for parameter in known.values():
+        if parameter.also and parameter.also in given:
+            if parameter.name in given:
+                raise BadInput(f"{parameter.name} must be given once, not as {parameter.also} too")
+            given = {parameter.name if name == parameter.also else name: value for name, value in given.items()}
     for name in given:
         if name not in known:
             raise BadInput(f"a parameter of {cls.__name__} must be one of {', '.join(known)}, not {name!r}")

@@ -31,7 +31,7 @@ class Flags:
         choices = f" ({', '.join(map(str, field.choices))})" if field.choices else ""
         required = field.default is REQUIRED
         about = {
-            "name": flag,
+            "name": (flag, "--" + field.also.replace("_", "-")) if field.also else flag,
             "help": field.help.replace("|", r"\|") + choices,
             "group": self.group,
             "show_default": (lambda _, text=field.shown_default: text) if field.shown_default else False,

@@ -18,7 +18,7 @@ def as_data(name, cls) -> dict:
         "parameters": [
             {
                 "name": p.name, "kind": p.kind, "choices": list(p.choices), "required": p.default is REQUIRED,
-                "default": p.shown_default, "help": p.help,
+                "default": p.shown_default, "help": p.help, "also": p.also,
             }
             for p in parameters(cls)
         ],
@@ -31,7 +31,8 @@ def as_text(data: dict) -> str:
     for p in data["parameters"]:
         default = "required" if p["required"] else p["default"] or ""
         choices = f" ({', '.join(p['choices'])})" if p["choices"] else ""
-        rows.append((p["name"], p["kind"], default, p["help"] + choices))
+        names = ", ".join(name for name in (p["name"], p["also"]) if name)
+        rows.append((names, p["kind"], default, p["help"] + choices))
     widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
     lines = ["  ".join([*(f"{row[k]:<{widths[k]}}" for k in range(3)), row[3]]) for row in rows]
     return "\n".join([f"{data['name']}: {data['help']}", "", *lines])

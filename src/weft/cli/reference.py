@@ -75,7 +75,8 @@ def _description(name, cls) -> str:
         kind = "" if p.kind == "bool" else METAVARS.get(p.kind, p.kind.upper())
         default = "required" if p.default is REQUIRED else f"`{p.shown_default}`" if p.shown_default else ""
         choices = f" ({', '.join(p.choices)})" if p.choices else ""
-        rows.append(f"| `{flag}` | {kind} | {default} | {p.help.replace('|', chr(92) + '|')}{choices} |")
+        flag = f"`{flag}`" + (f" `--{p.also.replace('_', '-')}`" if p.also else "")
+        rows.append(f"| {flag} | {kind} | {default} | {p.help.replace('|', chr(92) + '|')}{choices} |")
     return "\n".join(rows)
 
 

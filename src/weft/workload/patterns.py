@@ -54,7 +54,7 @@ class Permutation:
 class Incast:
     """`fan_in` nodes, chosen at random, send to one node at once."""
 
-    fan_in: int = param(help="number of senders")
+    fan_in: int = param(help="number of senders", also="senders")
     bytes: Size = param(130 * KB, "bytes that each of them sends")
     dst: int = param(0, "the receiver")
 

@@ -185,3 +185,14 @@ def test_a_preset_changes_what_it_names_and_a_change_on_top_wins():
     assert settings("ndp@shoal-nsdi19").initial_window == 35
     assert settings("ndp@shoal-nsdi19").prefer == settings("ndp").prefer
     assert settings("ndp@shoal-nsdi19:initial_window=9,rto_min=2ms").rto_min == 2 * ms
+
+
+@pytest.mark.parametrize("transport", ["tcp", "mptcp", "ndp"])
+def test_memory_is_predicted_from_a_count(transport):
+    fabric = Packet(hosts=128, transport=transport)
+    flows = Flows.of(nodes=128, src=np.arange(128), dst=(np.arange(128) + 1) % 128, size=[ENDLESS] * 128, start=0)
+    state = fabric.prepare(flows)
+    fabric.advance(state, until=500 * us)
+    taken = sum(array.nbytes for array in state)
+    assert taken / 2 < fabric.memory(len(flows)) < 8 * taken
+    assert fabric.memory() < fabric.memory(10**6)

@@ -200,6 +200,7 @@ class Packet:
             seed=np.array([seed], np.int64),
             samples=np.zeros((SAMPLES, 1 + self.hosts), np.int64),
             sampling=np.array([0, 10 * us, 10 * us], np.int64),
+            spent=np.zeros(1, np.int64),
         )
         bind(world, **{name: getattr(state, name) for name in st.TABLES})
         return state
@@ -252,6 +253,7 @@ class Packet:
             state.sampling[1:] = max(1, -(-until // SAMPLES))
         changes = self._changes(int(state.seed[0]))
         stride = 20_000
+        kernel.advance(world, 0, 0)  # nothing but compiled, if it has not been
         while True:
             now = int(world["now"][0])
             target = min(last, int(state.sampling[2]))
@@ -261,6 +263,7 @@ class Packet:
             began = perf_counter()
             why = kernel.advance(world, target, stride)
             took = perf_counter() - began
+            state.spent[0] += round(took * 1e9)
             if why == kernel.GROW_ROWS:
                 self._grow(state, ("rows", "due", "heap"))
             elif why == kernel.GROW_SLOTS:
@@ -416,7 +419,11 @@ class Packet:
                 "time_ps": state.samples[:kept, 0].copy(),
                 "delivered_bytes": state.samples[:kept, 1:].sum(1),
             },
-            work={"packet_hops": count["hops"], "events": count["released"] + count["next_flow"]},
+            work={
+                "packet_hops": count["hops"],
+                "events": count["released"] + count["next_flow"],
+                "seconds": int(state.spent[0]) / 1e9,
+            },
         )
 
     def _second_half(self, state, now) -> np.ndarray:
@@ -442,17 +449,17 @@ class Packet:
         bind(state.world, **{name: getattr(state, name) for name in ("heads", "due", "heap", *st.TABLES)})
         return state
 
-    def memory(self, flows) -> int:
-        """Predicted bytes: tables of the network and of the flows, and live packets at a window per host."""
+    def memory(self, flows: int = 0) -> int:
+        """Bytes a run of so many flows is predicted to need: tables of network and flows, and live packets."""
         from weft.fabrics.packet import state as st
 
         graph, set_ = self.graph, self.settings
-        live = min(len(flows), 8 * self.hosts)
+        live = min(flows, 8 * self.hosts)
         window = min(set_.max_window, max(set_.initial_window, 64))
         return (
             graph.ports * st.PORT.itemsize
             + self.routes.table.nbytes
-            + len(flows) * st.TRAFFIC.itemsize
+            + flows * st.TRAFFIC.itemsize
             + live * set_.subflows * (st.SUB.itemsize + 2 * set_.max_window)
             + live * window * st.PACKET.itemsize
             + SAMPLES * (1 + self.hosts) * 8

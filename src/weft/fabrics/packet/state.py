@@ -236,6 +236,7 @@ class State(NamedTuple):
     seed: np.ndarray  # (1,) int64
     samples: np.ndarray  # (samples, 1 + hosts) int64  time, and the payload bytes each host had received by then
     sampling: np.ndarray  # (3,) int64  samples kept, ps between two, when the next is due
+    spent: np.ndarray  # (1,) int64  ns of wall time in the kernel, its compilation not counted
 
     @property
     def now(self) -> int:
