@@ -132,8 +132,9 @@ def test_a_ring_of_pauses_is_reported_as_a_deadlock(tmp_path):
 @pytest.mark.parametrize("transport", EVERY)
 def test_traffic_survives_a_failed_link_once_routes_have_changed(transport):
     fabric = Packet(
-        hosts=16, transport=transport, fail="link:edge0.0-agg0.0@50us, switch:core1.0@60us", converge=100 * us, rto=ms
-    )
+        hosts=16, transport=transport, converge=100 * us, rto=ms,
+        fail="link edge0.0-agg0.0 at 50us, switch core1.0 at 60us",
+    )  # fmt: skip
     flows = Flows.of(nodes=16, src=np.arange(16), dst=(np.arange(16) + 8) % 16, size=300_000, start=0)
     seen = run(fabric, flows, until=200 * ms)
     assert (seen.finish > 0).all()
@@ -161,11 +162,11 @@ def test_second_half_throughput_leaves_the_start_out():
         ({"transport": "dcqcn:headroom=2KB"},
          "headroom must be at least 7198 bytes (7.198 KB) for this link, delay and MTU, not 2000"),
         (
-            {"fail": "link:edge0.0-core0.0@1us"},
+            {"fail": "link edge0.0-core0.0 at 1us"},
             "there must be a link edge0.0-core0.0 to fail, but the topology has none",
         ),
         ({"fail": "edge0.0"},
-         "a failure must look like link:A-B@10us-2ms, switch:A@1ms or links:5%@1ms, not 'edge0.0'"),
+         "a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms, not 'edge0.0'"),
         ({"transport": "ndq"}, "transport must be a known preset, not 'ndq': near it are ndp, dcqcn"),
     ],
 )  # fmt: skip

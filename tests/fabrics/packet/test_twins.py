@@ -96,7 +96,8 @@ def test_kernel_moves_the_same_packets_as_the_reference(transport, values, seed,
 @given(values=networks, seed=st.integers(0, 2**32), begin=st.integers(1, 300), lasts=st.integers(1, 500))
 def test_failures_hit_the_same_packets(values, seed, begin, lasts):
     values = {**values, "topology": ("fattree", 16)}
-    fail = f"link:edge0.0-agg0.0@{begin}us-{begin + lasts}us, switch:core0.1@{2 * begin}us, links:10%@50us-3ms"
+    fail = f"link edge0.0-agg0.0 at {begin}us until {begin + lasts}us, switch core0.1 at {2 * begin}us"
+    fail += ", links 10% at 50us until 3ms"
     for transport in ("tcp:rto_min=300us,rto_first=1ms,rto_max=5ms", "ndp:rto_min=300us", "dcqcn:xoff=4,xon=2"):
         fabric = build(values, transport, fail=fail, converge=40 * us)
         assert_same(fabric, traffic(16, 20, seed), seed, until=8 * ms)

@@ -1,0 +1,80 @@
+"""What a plan of failures takes out of a packet network."""
+
+import numpy as np
+import pytest
+
+from weft.errors import BadInput
+from weft.fabrics.packet.fabric import Packet
+from weft.fabrics.packet.failures import Change, plan
+from weft.units import ms, us
+
+GRAPH = Packet(hosts=16).graph
+
+
+def names(change):
+    return sorted(GRAPH.link_name(link) for link in change.links)
+
+
+def test_a_link_goes_down_and_comes_back():
+    down, up = plan("link edge0.0-agg0.1 at 10us until 2ms", GRAPH, 0)
+    assert names(down) == names(up) == ["edge0.0-agg0.1"]
+    assert (down[:2], up[:2]) == ((10 * us, False), (2 * ms, True))
+
+
+def test_a_switch_takes_all_its_links_with_it():
+    (change,) = plan("switch core0.1", GRAPH, 0)
+    assert change.time == 0 and len(change.links) == 4
+    assert all("core0.1" in name for name in names(change))
+
+
+def test_an_entry_may_name_several_links():
+    (change,) = plan("link edge0.0-agg0.0 edge0.0-agg0.1 at 1us", GRAPH, 0)
+    assert names(change) == ["edge0.0-agg0.0", "edge0.0-agg0.1"]
+
+
+def test_a_repair_comes_before_a_failure_of_the_same_moment():
+    changes = plan("switch core0.0 at 2us, link edge0.0-agg0.0 until 2us", GRAPH, 0)
+    assert [(change.time, change.up) for change in changes] == [(0, False), (2 * us, True), (2 * us, False)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_share_of_links_is_drawn_among_those_between_switches(seed):
+    (change,) = plan("links 25% at 1us", GRAPH, seed)
+    inner = np.flatnonzero((GRAPH.ends >= GRAPH.hosts).all(1))
+    assert len(change.links) == inner.size // 4 and np.isin(change.links, inner).all()
+
+
+def test_all_switches_are_all_links():
+    (change,) = plan("switches 100%", GRAPH, 1)
+    assert change == Change(0, False, tuple(range(len(GRAPH.ends))))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "links:5%@1ms",
+            "a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms, not "
+            "'links:5%@1ms'",
+        ),
+        (
+            "swich core0.0",
+            "a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms, not "
+            "'swich core0.0' (near it: switch, switches)",
+        ),
+        ("link core0.0", "a link must be named A-B after its ends, not 'core0.0'"),
+        ("switch h3", "a switch to fail must be a switch, not the host 'h3'"),
+        ("switches 200%", "a share of switches must be a percentage from 0% to 100%, not '200%'"),
+        ("switch core0.0 at 2us until 1us",
+         "a failure must end after it begins, not 'switch core0.0 at 2us until 1us'"),
+        (
+            "link edge0.0-agg0.0 at 1us until 9us, link agg0.0-edge0.0 at 3us",
+            "link agg0.0-edge0.0 must be back before it fails again, not fail at 1 us, come back at 9 us, and fail at "
+            "3 us",
+        ),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(text, sentence):
+    with pytest.raises(BadInput) as error:
+        plan(text, GRAPH, 0)
+    assert str(error.value) == sentence
