@@ -20,8 +20,8 @@ def test_every_claim_is_on_the_page_with_what_we_measured(name):
         assert f"| {claim.id.removeprefix('shoal.')}: {claim.statement} | " in PAGE
 
 
-@pytest.mark.parametrize("name", ["shoal/9", "shoal/10"])
-def test_a_figure_of_the_prototype_prints_what_the_page_says(name, capsys):
+@pytest.mark.parametrize("name", ["shoal/9", "shoal/10", "shoal/table1"])
+def test_a_figure_that_takes_seconds_prints_what_the_page_says(name, capsys):
     assert main(["figure", name, "-q"]) == 0
     assert capsys.readouterr().out == SAID[name]
 

@@ -2,7 +2,8 @@
 
 A figure is a module with `study(scale)`, the runs; `measure(runs)`, a table of them; `draw(table)`, the picture;
 `COLUMNS`, what is printed of the table; `SERIES`, the lines in it; and `CLAIMS`, the sentences that the paper draws
-from the figure, each with a check of the table. `weft figure`, the pages and `verification/` all use these.
+from the figure, each with a check of the table. `weft figure`, the pages and `verification/` all use these. Where
+nothing has to be run there is `table(scale)` in place of the first two.
 
 A claim's verdict is one word:
 
@@ -28,6 +29,7 @@ MODULES = {
     "shoal/14": "shoal.fig14",
     "shoal/15": "shoal.fig15",
     "shoal/16": "shoal.fig16",
+    "shoal/table1": "shoal.table1",
     "shoal/epochs": "shoal.epochs",
     "shoal/fairness": "shoal.fairness",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
@@ -121,6 +123,8 @@ def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Ans
     """Run what is missing of a figure and measure it; Shoal's runs are kept in `folder`, if there is one."""
     module = figure(name)
     at_paper_scale(scale)
+    if hasattr(module, "table"):  # counted or computed, not run
+        return Answer(name, scale, module, module.table(scale), [])
     if name.startswith("fpga/"):
         table = _crossbar_table(module, scale)
         return Answer(name, scale, module, table, [row["fingerprint"] for row in table if "fingerprint" in row])
@@ -129,12 +133,11 @@ def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Ans
 
 
 def _crossbar_table(module, scale):
-    """The table of a figure of the FPGA paper: most are runs of a switch, one is a search, one is arithmetic."""
+    """The table of a figure of the FPGA paper: most are runs of a switch, one is a search."""
     from weft.papers.fpga import measure
 
-    for own in ("depths", "table"):
-        if hasattr(module, own):
-            return getattr(module, own)(scale)
+    if hasattr(module, "depths"):
+        return module.depths(scale)
     table = measure(module.study(scale))
     for row in table:
         row["loss"] = row["lost"] / row["offered"] if row["offered"] else None
