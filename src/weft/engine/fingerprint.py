@@ -17,12 +17,17 @@ def start() -> np.ndarray:
 
 
 @inlined
+def folded(x, y, a, b):
+    """The fingerprint (x, y) with an event, two 64-bit numbers, folded in: for loops that keep it in registers."""
+    x = (x ^ np.uint64(a)) * _KA
+    y = (y ^ np.uint64(b)) * _KB
+    return x ^ (y >> _29), y ^ (x >> _32)
+
+
+@inlined
 def fold(print_, a, b):
-    """Fold an event, two 64-bit numbers, into the (2,) uint64 array `print_`."""
-    x = (print_[0] ^ np.uint64(a)) * _KA
-    y = (print_[1] ^ np.uint64(b)) * _KB
-    print_[0] = x ^ (y >> _29)
-    print_[1] = y ^ (x >> _32)
+    """Fold an event into the (2,) uint64 array `print_`."""
+    print_[0], print_[1] = folded(print_[0], print_[1], a, b)
 
 
 class Fingerprint:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weft.engine.jit import inlined, kernel
+from weft.engine.jit import bare, inlined
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.bits import NOBODY
 from weft.fabrics.crossbar.state import IN, LENGTH, OUT, STAMP, TAG, Count
@@ -25,7 +25,7 @@ def uniform(slot, key, chance, drawn, came):
     return count
 
 
-@kernel
+@bare
 def destination(i, low, is_uniform, keep, other, n):
     """The output that the lower half of input i's word stands for."""
     at = low * np.uint64(n)
@@ -35,7 +35,7 @@ def destination(i, low, is_uniform, keep, other, n):
     return k
 
 
-@kernel
+@bare
 def skewed(slot, key, whole, chance, is_uniform, keep, other, drawn, came):
     """`whole` cells at every input and by `chance` one more, all of one slot for one output drawn from the tables."""
     n = drawn.size
@@ -49,7 +49,7 @@ def skewed(slot, key, whole, chance, is_uniform, keep, other, drawn, came):
     return count
 
 
-@kernel
+@bare
 def bursts(slot, key, end_key, start, end, is_uniform, keep, other, burst, came):
     """Cells of bursts: an idle input starts one by chance `start`, and it ends after any cell by chance `end`."""
     n = burst.size
@@ -66,7 +66,7 @@ def bursts(slot, key, end_key, start, end, is_uniform, keep, other, burst, came)
     return count
 
 
-@kernel
+@bare
 def members(counter, n, fanout, keys, outputs):
     """Write the outputs of a multicast cell, ascending, and return how many there are (Floyd's way)."""
     size = 1 + below(word(keys[2], counter), fanout)
@@ -85,7 +85,7 @@ def members(counter, n, fanout, keys, outputs):
     return size
 
 
-@kernel
+@bare
 def multicast(slot, chance, fanout, keys, drawn, outputs, came):
     """Cells for several outputs: one entry per copy, tagged with its number."""
     n = drawn.size
@@ -100,7 +100,7 @@ def multicast(slot, chance, fanout, keys, drawn, outputs, came):
     return count
 
 
-@kernel
+@bare
 def start_flows(slot, flow_src, flow_start, flow_next, active, arrived, count):
     """Let flows whose time has come join their sender's ring, at its end."""
     f = arrived[0]
@@ -117,7 +117,7 @@ def start_flows(slot, flow_src, flow_start, flow_next, active, arrived, count):
     arrived[0] = f
 
 
-@kernel
+@bare
 def offer(slot, depth, flow_dst, flow_next, active, before, queue, came):
     """Every sender offers a cell of the next flow in its ring.
 
@@ -143,7 +143,7 @@ def offer(slot, depth, flow_dst, flow_next, active, before, queue, came):
     return count
 
 
-@kernel
+@bare
 def sent(number, refused, refusals, lossy, flow_left, flow_next, active, before, came, count):
     """Move every sender's ring beyond the cell that it sent; a cell lost on entry was sent too."""
     at = 0

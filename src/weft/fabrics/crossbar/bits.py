@@ -8,7 +8,7 @@ are never set, so the order around a ring of 64 is the order around a ring of n.
 import numpy as np
 
 from weft.engine.bits import lowest, population
-from weft.engine.jit import inlined, kernel
+from weft.engine.jit import bare, inlined
 
 NOBODY = -1
 _0, _1, _63, _64 = (np.uint64(k) for k in (0, 1, 63, 64))
@@ -31,7 +31,7 @@ def bit(k):
     return _1 << (np.uint64(k) & _63)
 
 
-@kernel
+@bare
 def let_all(among, everyone):
     """Make `among` the set of all ports."""
     for w in range(everyone.size):
@@ -48,7 +48,7 @@ def first_of_word(word, start):
     return (start + np.uint64(population(~turned & (turned - _1)))) & _63
 
 
-@kernel
+@bare
 def first(sets, row, among, start):
     """First port at or after `start`, around the ring, that is in set `row` of `sets` and in `among`, or NOBODY."""
     count = among.size
@@ -70,7 +70,7 @@ def first(sets, row, among, start):
     return found
 
 
-@kernel
+@bare
 def size(sets, row, among):
     """How many ports are in set `row` of `sets` and in `among`."""
     count = 0
@@ -79,7 +79,7 @@ def size(sets, row, among):
     return count
 
 
-@kernel
+@bare
 def nth(sets, row, among, k):
     """The k-th smallest port, from 0, of those in set `row` of `sets` and in `among`; there must be that many."""
     found = NOBODY

@@ -249,6 +249,7 @@ class Crossbar:
         return (
             self.buffers == "voq" and self.algorithm == "islip" and self.iterations == 1 and self.ports <= 64
             and state.plan[Plan.KIND] == Kind.UNIFORM and not state.plan[Plan.FLOW_CONTROL]
+            and len(state.cells) < 1 << 24 and self.queue_depth < 1 << 16  # a queue is one word there
         )  # fmt: skip
 
     def _check(self, state):

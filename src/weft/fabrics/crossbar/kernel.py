@@ -12,30 +12,30 @@ buffers, so that a run compiles only what it needs, and `sprint`, the shortest o
 
 import numpy as np
 
-from weft.engine.bits import lowest
-from weft.engine.fingerprint import fold
-from weft.engine.jit import inlined, kernel
+from weft.engine.bits import lowest, population
+from weft.engine.fingerprint import fold, folded
+from weft.engine.jit import bare, inlined
 from weft.engine.random import word
 from weft.fabrics.crossbar import arrivals, emulation, schedulers, stages
 from weft.fabrics.crossbar.arrivals import members, uniform
 from weft.fabrics.crossbar.bits import NOBODY
-from weft.fabrics.crossbar.queues import admit_voq, head, label, leave_voq, length, output_of, pop, push, stamp_of
-from weft.fabrics.crossbar.schedulers import Scheduler, islip_once
-from weft.fabrics.crossbar.state import IN, OUT, STAMP, TAG, Buffers, Count, Kind, Level, Plan
+from weft.fabrics.crossbar.queues import head, label, length, output_of, pop, push, stamp_of
+from weft.fabrics.crossbar.schedulers import Scheduler, islip_grants, islip_moves
+from weft.fabrics.crossbar.state import HEAD, IN, LENGTH, OUT, STAMP, TAG, TAIL, Buffers, Count, Kind, Level, Plan
 from weft.schedule.matching import HEAVIEST, NOISE
 
-_0, _1, _16, _32 = (np.uint64(k) for k in (0, 1, 16, 32))
+_0, _1, _16, _24, _32, _48 = (np.uint64(k) for k in (0, 1, 16, 24, 32, 48))
+_CELL = np.uint64((1 << 24) - 1)  # a cell of the pool, in `sprint`
 _SHIFT = np.uint64(64 - NOISE)
 
 
-@inlined
-def tally(number, slot, warmup, gone, delay, per_output, print_, count):
-    """Note the cells that left in this slot: how long they waited, and who they were.
+@bare
+def note(number, slot, warmup, gone, delay, last, per_output, print_, count):
+    """Note the cells that left in this slot: how long they waited, who they were, and that no output sent two.
 
     The histogram of delays says all about them, except about those beyond its end, which are summed apart.
     """
-    ceiling = np.uint64(delay.size - 1)
-    now, start = np.uint64(slot), np.uint64(warmup)
+    now, start, ceiling = np.uint64(slot), np.uint64(warmup), np.uint64(delay.size - 1)
     measured = np.int64(slot >= warmup)
     for k in range(number):
         stamp, j = gone[STAMP, k], gone[OUT, k]
@@ -48,21 +48,13 @@ def tally(number, slot, warmup, gone, delay, per_output, print_, count):
             delay[waited] += 1
         per_output[j] += measured
         fold(print_, now << _32 | gone[IN, k] << _16 | j, stamp)
+        count[Count.CLASHES] += np.int64(last[j] > slot)
+        last[j] = slot + 1
     count[Count.DELIVERED] += number
     count[Count.MEASURED] += number * measured
 
 
-@kernel
-def note(number, slot, warmup, gone, delay, last, per_output, print_, count):
-    """`tally`, to be called, and a check that no output sent two cells."""
-    tally(number, slot, warmup, gone, delay, per_output, print_, count)
-    for k in range(number):
-        j = gone[OUT, k]
-        count[Count.CLASHES] += np.int64(last[j] > slot)
-        last[j] = slot + 1
-
-
-@kernel
+@bare
 def finish(number, slot, gone, flow_due, flow_finish):
     """Note the flows whose last cell left in this slot."""
     for k in range(number):
@@ -72,7 +64,7 @@ def finish(number, slot, gone, flow_due, flow_finish):
             flow_finish[f] = slot
 
 
-@kernel
+@bare
 def keep_line(number, came, count):
     """Let only the first cell of every input onto its line; the others are late."""
     kept = 0
@@ -85,7 +77,7 @@ def keep_line(number, came, count):
     return kept
 
 
-@kernel
+@bare
 def hold(number, slot, senders, n, fanout, keys, outputs, came, cells, info, free, level, queue):
     """Put arrivals into the queues of their senders, and offer the first cell of every sender instead."""
     peak = level[Level.PEAK]  # of the queues in the switch, which these are not
@@ -112,7 +104,7 @@ def hold(number, slot, senders, n, fanout, keys, outputs, came, cells, info, fre
     return count
 
 
-@kernel
+@bare
 def let_go(number, refused, refusals, senders, came, cells, free, level, queue):
     """Take cells that were let in off the queues of their senders."""
     at, previous = 0, NOBODY
@@ -125,7 +117,7 @@ def let_go(number, refused, refusals, senders, came, cells, free, level, queue):
         previous = i
 
 
-@kernel
+@bare
 def weigh(kind, turn, one_queue, key, want, everyone, weight, cells, queue, n):
     """Write the weight of every request, by the length of its queue, the age of its first cell, or one for all."""
     weight[:] = 0
@@ -147,7 +139,7 @@ def weigh(kind, turn, one_queue, key, want, everyone, weight, cells, queue, n):
                     weight[i * n + j] = (by << NOISE) + noise
 
 
-@kernel
+@bare
 def schedule(plan, turn, slot, keys, cells, queue, everyone, want, given, idle, grant, accept, choice, owner, mate,
              pairs, weight, labels, done, pointer, rounds):  # fmt: skip
     """Make the matching of a slot, or of phase `turn` where there are several. Returns the number of pairs."""
@@ -188,7 +180,7 @@ def schedule(plan, turn, slot, keys, cells, queue, everyone, want, given, idle, 
     return count
 
 
-@kernel
+@bare
 def arrive(slot, plan, keys, keep, other, burst, drawn, choice, came):
     """Draw the cells of this slot. Returns how many entries there are."""
     kind, chance, is_uniform = plan[Plan.KIND], np.uint64(plan[Plan.CHANCE]), plan[Plan.UNIFORM] != 0
@@ -277,7 +269,7 @@ def conclude(s, slot, number):
         finish(number, slot, s.gone, s.flow_due, s.flow_finish)
 
 
-@kernel
+@bare
 def matched(state, stop):
     """Run buffers that need a matching until slot `stop`: virtual output queues, FIFO, shared memory, and outputs."""
     s, p = state, state.plan
@@ -335,7 +327,7 @@ def matched(state, stop):
     return slot
 
 
-@kernel
+@bare
 def emulated(state, stop):
     """Run a switch that emulates output queueing until slot `stop`."""
     s, p = state, state.plan
@@ -362,7 +354,7 @@ def emulated(state, stop):
     return slot
 
 
-@kernel
+@bare
 def staged(state, stop):
     """Run buffers without a matching until slot `stop`: output queues, crosspoints, sub-switches."""
     s, p = state, state.plan
@@ -414,35 +406,90 @@ def staged(state, stop):
     return slot
 
 
-@kernel
+@bare
 def sprint(state, stop):
     """`matched` for what is run most: virtual output queues, iSLIP with one iteration, at most 64 ports, uniform cells.
 
-    The same parts in the same order, pasted into one loop: no call is left in it.
+    The same slot in one loop without a call. A queue is one word while it lasts, length | tail | head, so that all of
+    them fit in the nearest cache; a cell is matched, taken off its queue and noted in one go.
     """
     p, count, level = state.plan, state.count, state.level
     n, depth, chance, warmup, period = (
-        p[Plan.PORTS], p[Plan.DEPTH], np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP], p[Plan.PERIOD]
+        p[Plan.PORTS], np.uint64(p[Plan.DEPTH]), np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP], p[Plan.PERIOD]
     )
-    key, drawn, came, refused = state.keys[0], state.drawn, state.came, state.refused
-    cells, info, free, queue = state.cells, state.info, state.free, state.queue
-    want, given, grant, accept, choice, pairs = (
-        state.want, state.given, state.grant, state.accept, state.choice, state.pairs
-    )
-    gone, delay, per_output, print_ = state.gone, state.delay, state.per_output, state.print
-    rounds, samples = state.rounds, state.samples
+    key, drawn, came, cells, free, queue = state.keys[0], state.drawn, state.came, state.cells, state.free, state.queue
+    want, given, grant, accept, choice = state.want, state.given, state.grant, state.accept, state.choice
+    delay, per_output, print_, samples = state.delay, state.per_output, state.print, state.samples
+    ports, start, ceiling = np.uint64(n), np.uint64(warmup), np.uint64(delay.size - 1)
+    top, fresh, peak = level[Level.TOP], level[Level.FRESH], level[Level.PEAK]
+    x, y = print_[0], print_[1]
+    row = state.row
+    for q in range(n * n):
+        row[q] = np.uint64(queue[4 * q + HEAD]) | np.uint64(queue[4 * q + TAIL]) << _24
+        row[q] |= np.uint64(queue[4 * q + LENGTH]) << _48
+
     for slot in range(state.clock[0], stop):
         sample(slot, samples, period, level, count)
+        now = np.uint64(slot)
         number = uniform(slot, key, chance, drawn, came)
         count[Count.OFFERED] += number
-        refusals = admit_voq(
-            number, slot, False, False, depth, n, came, refused, cells, info, free, level, queue, want
-        )
+        refusals = 0
+        for a in range(number):
+            i, j = came[IN, a], came[OUT, a]
+            q = row[i * ports + j]
+            waiting = q >> _48
+            if waiting >= depth:
+                refusals += 1
+                continue
+            if top > _0:
+                top -= _1
+                c = np.uint64(free[top])
+            else:
+                c = fresh
+                fresh += _1
+            cells[q >> _24 & _CELL] = c | now << _32
+            row[i * ports + j] = (q & ~(_CELL << _24)) + (_1 << _48) | c << _24
+            peak = max(peak, waiting + _1)
+            want[j] |= _1 << i
         count[Count.LOST] += refusals
-        served = islip_once(want, given, grant, accept, choice, pairs)
-        rounds[min(served, 1)] += 1
+
+        matched = islip_grants(want, given, grant, accept, choice)
+        measured = np.int64(slot >= warmup)
+        served, outputs = 0, _0
+        while matched != _0:
+            i = np.uint64(lowest(matched))
+            matched &= matched - _1
+            j = choice[i]
+            islip_moves(i, j, ports, grant, accept)
+            served += 1
+            outputs |= _1 << j
+            q = row[i * ports + j]
+            cell = cells[q & _CELL]
+            free[top] = q & _CELL
+            top += _1
+            q = (q & ~_CELL | cell & _CELL) - (_1 << _48)
+            row[i * ports + j] = q
+            want[j] &= ~(np.uint64(q >> _48 == _0) << i)
+            stamp = cell >> _32
+            if stamp >= start:
+                waited = now - stamp
+                if waited >= ceiling:
+                    count[Count.BEYOND] += np.int64(waited)
+                    count[Count.LONGEST] = max(count[Count.LONGEST], np.int64(waited))
+                    waited = ceiling
+                delay[waited] += 1
+            per_output[j] += measured
+            x, y = folded(x, y, now << _32 | i << _16 | j, stamp)
+        count[Count.CLASHES] += served - population(outputs)
+        count[Count.DELIVERED] += served
+        count[Count.MEASURED] += served * measured
+        state.rounds[min(served, 1)] += 1
         level[Level.HELD] += np.uint64(number - refusals - served)
-        leave_voq(served, n, False, pairs, cells, info, free, level, queue, want, gone, count)
-        tally(served, slot, warmup, gone, delay, per_output, print_, count)
+
+    for q in range(n * n):
+        queue[4 * q + HEAD], queue[4 * q + TAIL] = row[q] & _CELL, row[q] >> _24 & _CELL
+        queue[4 * q + LENGTH] = row[q] >> _48
+    level[Level.TOP], level[Level.FRESH], level[Level.PEAK] = top, fresh, peak
+    print_[0], print_[1] = x, y
     state.clock[0] = max(state.clock[0], stop)
     return stop

@@ -90,6 +90,7 @@ def shapes(fabric, traffic) -> dict[str, tuple]:
         "free": (p, _U4),
         "level": (len(Level), _U8),
         "queue": (4 * (queues(fabric) + n), _U4),
+        "row": (n * n if n <= 64 else 1, _U8),
         "used": (max(n, rows * rows), _I8),
         "freed": (n, _I8),
         "everyone": (w, _U8),

@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from weft.engine.bits import lowest
-from weft.engine.jit import inlined, kernel
+from weft.engine.jit import bare, inlined
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.bits import NOBODY, bit, first, first_of_word, let_all, nth, size
 
@@ -37,14 +37,13 @@ class Scheduler(IntEnum):
 
 
 @inlined
-def islip_once(want, given, grant, accept, choice, pairs):
-    """iSLIP with one iteration among at most 64 ports; returns how many `pairs` (i << 32 | j, i ascending) it made.
+def islip_grants(want, given, grant, accept, choice):
+    """The grants of one iteration of iSLIP among at most 64 ports, and in `choice[i]` the one that input i accepts.
 
     Three straight loops: all grants, the transpose, all accepts. The first and the last have no branch and no memory
-    dependence, so four ports go through a vector register at a time.
+    dependence, so several ports go through a vector register at a time. Returns the set of inputs that are matched.
     """
     n = grant.size
-    ports = np.uint64(n)
     given[:] = _0
     for j in range(n):
         choice[j] = first_of_word(want[j], grant[j])
@@ -56,26 +55,34 @@ def islip_once(want, given, grant, accept, choice, pairs):
         matched |= asked << i
     for i in range(n):
         choice[i] = first_of_word(given[i], accept[i])
+    return matched
+
+
+@inlined
+def islip_moves(i, j, ports, grant, accept):
+    """Move both pointers one beyond the pair that was matched."""
+    after_i, after_j = i + _1, j + _1
+    grant[j] = after_i if after_i < ports else _0
+    accept[i] = after_j if after_j < ports else _0
+
+
+@bare
+def islip_short(want, given, grant, accept, choice, pairs):
+    """iSLIP with one iteration among at most 64 ports; returns how many `pairs` (i << 32 | j, i ascending) it made."""
+    ports = np.uint64(grant.size)
+    matched = islip_grants(want, given, grant, accept, choice)
     count = 0
     while matched != _0:
         i = np.uint64(lowest(matched))
         matched &= matched - _1
         j = choice[i]
-        after_i, after_j = i + _1, j + _1
-        grant[j] = after_i if after_i < ports else _0
-        accept[i] = after_j if after_j < ports else _0
+        islip_moves(i, j, ports, grant, accept)
         pairs[count] = i << _32 | j
         count += 1
     return count
 
 
-@kernel
-def islip_short(want, given, grant, accept, choice, pairs):
-    """`islip_once`, to be called."""
-    return islip_once(want, given, grant, accept, choice, pairs)
-
-
-@kernel
+@bare
 def slip(iterations, always, want, everyone, idle, given, grant, accept, owner, mate):
     """iSLIP, or with `always` RRM, whose grant pointers move even if the grant is not accepted.
 
@@ -113,7 +120,7 @@ def slip(iterations, always, want, everyone, idle, given, grant, accept, owner, 
     return iterations
 
 
-@kernel
+@bare
 def pim(iterations, slot, key, want, everyone, idle, given, owner, mate):
     """Parallel iterative matching: outputs grant at random, inputs accept at random."""
     n = mate.size
@@ -145,7 +152,7 @@ def pim(iterations, slot, key, want, everyone, idle, given, owner, mate):
     return iterations
 
 
-@kernel
+@bare
 def drrm(iterations, want, everyone, asked, grant, accept, owner, mate):
     """Dual round robin: an input asks one output, an output grants one input."""
     n, count = mate.size, everyone.size
@@ -178,7 +185,7 @@ def drrm(iterations, want, everyone, asked, grant, accept, owner, mate):
     return iterations
 
 
-@kernel
+@bare
 def wavefront(slot, want, everyone, owner, mate):
     """Wrapped wavefront: diagonals one after another, the first one a step further every slot."""
     n, count = mate.size, everyone.size
@@ -197,7 +204,7 @@ def wavefront(slot, want, everyone, owner, mate):
     return np.int64(found > 0)
 
 
-@kernel
+@bare
 def heaviest(iterations, slot, want, everyone, idle, given, weight, owner, mate):
     """Iterative longest queue or oldest cell first: outputs grant the heaviest request, inputs accept the heaviest.
 
@@ -243,7 +250,7 @@ def heaviest(iterations, slot, want, everyone, idle, given, weight, owner, mate)
     return iterations
 
 
-@kernel
+@bare
 def maximum(weight, labels, done, owner, mate):
     """Maximum-weight matching of the (n, n) int64 `weight`, zero where there is no request (Kuhn and Munkres).
 
@@ -291,7 +298,7 @@ def maximum(weight, labels, done, owner, mate):
     return 1
 
 
-@kernel
+@bare
 def eslip(want, everyone, pointer, pairs):
     """Multicast with fanout splitting: all outputs grant from one common pointer, and inputs accept every grant.
 

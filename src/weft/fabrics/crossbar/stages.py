@@ -7,17 +7,15 @@ returns how many left the switch.
 import numpy as np
 
 from weft.engine.bits import population
-from weft.engine.jit import kernel
+from weft.engine.jit import bare
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.arrivals import members
 from weft.fabrics.crossbar.bits import NOBODY, bit, first
 from weft.fabrics.crossbar.queues import (
-    admit_voq,
     blank,
     head,
     input_of,
     label,
-    leave_voq,
     length,
     output_of,
     pop,
@@ -33,7 +31,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _MEMORY, _CLASHES = int(Count.MEMORY), int(Count.CLASHES)
 
 
-@kernel
+@bare
 def depart(k, i, j, c, cells, info, gone):
     """Note that cell c, from input i, leaves by output j as the k-th of this slot."""
     gone[IN, k], gone[OUT, k] = i, j
@@ -43,22 +41,38 @@ def depart(k, i, j, c, cells, info, gone):
 # Virtual output queues.
 
 
-@kernel
+@bare
 def admit_queues(number, depth, n, came, refused, cells, info, free, level, queue, want):
-    return admit_voq(
-        number, 0, True, True, depth, n, came, refused, cells, info, free, level, queue, want
-    )
+    per_set = (n + 63) >> 6
+    refusals = 0
+    for a in range(number):
+        i, j = np.int64(came[IN, a]), np.int64(came[OUT, a])
+        if length(i * n + j, queue) >= depth:
+            refused[refusals] = a
+            refusals += 1
+            continue
+        push(i * n + j, came[STAMP, a], label(i, j, came[TAG, a]), cells, info, free, level, queue)
+        want[j * per_set + (i >> 6)] |= bit(i)
+    return refusals
 
 
-@kernel
+@bare
 def leave_queues(number, n, pairs, cells, info, free, level, queue, want, gone, count):
-    leave_voq(number, n, True, pairs, cells, info, free, level, queue, want, gone, count)
+    per_set = (n + 63) >> 6
+    previous = NOBODY
+    for k in range(number):
+        i, j = np.int64(pairs[k] >> _32), np.int64(pairs[k] & _LOW)
+        count[_CLASHES] += np.int64(i <= previous)  # a matching names its inputs once, in order
+        previous = i
+        depart(k, i, j, pop(i * n + j, cells, free, level, queue), cells, info, gone)
+        if length(i * n + j, queue) == 0:
+            want[j * per_set + (i >> 6)] &= ~bit(i)
 
 
 # One FIFO per input. `used[i]` counts the outputs that the cell at its head still has to reach.
 
 
-@kernel
+@bare
 def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
     """Ask the outputs that the cell now at the head of input i's FIFO is for."""
     per_set = (n + 63) >> 6
@@ -71,7 +85,7 @@ def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
         want[np.int64(outputs[k]) * per_set + (i >> 6)] |= bit(i)
 
 
-@kernel
+@bare
 def admit_fifo(number, n, capacity, fanout, keys, outputs, came, refused, cells, info, free, level, queue, want,
                used):  # fmt: skip
     refusals, inside = 0, True
@@ -93,7 +107,7 @@ def admit_fifo(number, n, capacity, fanout, keys, outputs, came, refused, cells,
     return refusals
 
 
-@kernel
+@bare
 def leave_fifo(number, n, fanout, keys, outputs, pairs, cells, info, free, level, queue, want, used, gone):  # fmt: skip
     per_set = (n + 63) >> 6
     for k in range(number):
@@ -115,7 +129,7 @@ def leave_fifo(number, n, fanout, keys, outputs, pairs, cells, info, free, level
 # how many addresses to it are out, and their tags point there.
 
 
-@kernel
+@bare
 def admit_shared(number, n, capacity, fanout, came, refused, cells, info, free, level, queue, want, used, freed,
                  count):  # fmt: skip
     per_set = (n + 63) >> 6
@@ -148,7 +162,7 @@ def admit_shared(number, n, capacity, fanout, came, refused, cells, info, free, 
     return refusals
 
 
-@kernel
+@bare
 def leave_shared(number, n, fanout, pairs, cells, info, free, level, queue, want, freed, gone, count):  # fmt: skip
     per_set = (n + 63) >> 6
     previous = -1
@@ -173,7 +187,7 @@ def leave_shared(number, n, fanout, pairs, cells, info, free, level, queue, want
 # Ideal output queueing: every arrival goes straight to its output, as many as there are.
 
 
-@kernel
+@bare
 def admit_oq(number, capacity, came, refused, cells, info, free, level, queue):
     refusals = 0
     for a in range(number):
@@ -186,7 +200,7 @@ def admit_oq(number, capacity, came, refused, cells, info, free, level, queue):
     return refusals
 
 
-@kernel
+@bare
 def step_queues(base, n, cells, info, free, level, queue, gone):
     """Every output sends the first cell of its own queue, base + j."""
     left = 0
@@ -198,7 +212,7 @@ def step_queues(base, n, cells, info, free, level, queue, gone):
     return left
 
 
-@kernel
+@bare
 def cross(number, n, pairs, cells, info, free, level, queue, want):
     """Move the cell of every matched pair from its virtual output queue to the queue of its output."""
     per_set = (n + 63) >> 6
@@ -215,7 +229,7 @@ def cross(number, n, pairs, cells, info, free, level, queue, want):
 # of outputs: those that input i has cells for, and those whose crosspoint has room.
 
 
-@kernel
+@bare
 def admit_cicq(number, n, depth, came, refused, cells, info, free, level, queue, want):
     per_set = (n + 63) >> 6
     refusals = 0
@@ -230,7 +244,7 @@ def admit_cicq(number, n, depth, came, refused, cells, info, free, level, queue,
     return refusals
 
 
-@kernel
+@bare
 def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, filled, idle, grant, accept, owner,
               mate, gone):  # fmt: skip
     """Input arbiters fill crosspoints, output arbiters empty them, each in turn and none knowing of the other."""
@@ -275,7 +289,7 @@ def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, 
 # i * rows + c holds what input i has for column c; n * rows + r * n + j and beyond are described at each kind.
 
 
-@kernel
+@bare
 def admit_grouped(number, n, group, depth, visible, masked, multicast, came, refused, cells, info, ready, free, level,
                   queue):  # fmt: skip
     """Into queues per column. With `masked` a cell names its outputs by a mask within the column, and copies for one
@@ -302,7 +316,7 @@ def admit_grouped(number, n, group, depth, visible, masked, multicast, came, ref
     return refusals
 
 
-@kernel
+@bare
 def merge(base, n, rows, now, timed, cells, info, ready, free, level, queue, grant, owner, gone):  # fmt: skip
     """Every output takes a cell of one of its column's sub-switches, the rows in turn. Returns how many left.
 
@@ -330,7 +344,7 @@ def merge(base, n, rows, now, timed, cells, info, ready, free, level, queue, gra
     return left
 
 
-@kernel
+@bare
 def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, grant, owner, local, choice, gone):
     """Sub-switches with a FIFO per input and a buffer n * rows + r * n + j per output, each output in turn.
 
@@ -363,7 +377,7 @@ def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, g
     return left
 
 
-@kernel
+@bare
 def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells, info, ready, free, level, queue,
              used, grant, owner, gone, count):  # fmt: skip
     """Sub-switches that are one memory each, going around their ports `fast` times per slot.
@@ -416,7 +430,7 @@ def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells,
     return left
 
 
-@kernel
+@bare
 def copies(state, fifo, masked):
     """Copies of multicast cells that are still to be delivered, by walking every queue.
 
