@@ -122,15 +122,16 @@ def uplinks_of_shift(nodes: int, half: int, shift: int) -> np.ndarray:
     return uplinks
 
 
-def colour(peers: np.ndarray, half: int) -> np.ndarray:
+def colour(peers: np.ndarray, half: int, pool=None) -> np.ndarray:
     """(nodes,) int: an uplink below `half` for each node's cell, for any `peers` (NOBODY where dark).
 
-    No two nodes may face the same peer. Edge by edge: an uplink free at both leaves if there is one; otherwise one
+    pool: the uplinks that may be used; no leaf may then send or take more cells than there are in it. No two nodes may
+    face the same peer. Edge by edge: an uplink free at both leaves if there is one; otherwise one
     free at the sender's leaf, after swapping it along the path of circuits that alternate between it and one free at
     the receiver's. Nodes in order and lowest uplink first, so that the answer is always the same.
     """
     leaves = -(-len(peers) // half)
-    full = (1 << half) - 1
+    full = (1 << half) - 1 if pool is None else sum(1 << u for u in pool)
     free = [[full] * leaves, [full] * leaves]  # bits: uplinks not yet used by circuits going up from a leaf, down to it
     taken = [[[NOBODY] * half for _ in range(leaves)] for _ in range(2)]  # [up or down][leaf][uplink]: the sender
     ends = [(np.arange(len(peers)) // half).tolist(), (peers // half).tolist()]
