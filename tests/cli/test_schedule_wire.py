@@ -125,6 +125,47 @@ def test_the_timing_of_the_simulated_rack_is_that_of_section_7():
     assert (electrical["guard_ps"], electrical["buffer_bits"], electrical["latency_ps"]) == (2750, 3, 960_000)
 
 
+def test_a_schedule_without_the_dead_connects_who_is_left():
+    found = read("schedule shoal --nodes 8 --ports 4 --without 'node 3, spine 0'")
+    assert found["without"]["survivors"] == [0, 1, 2, 4, 5, 6, 7] and found["without"]["uplinks"] == [[1]]
+    assert found["epoch_slots"] == 12 and found["dark_share"] == 0.5
+    met = []
+    for t, row in enumerate(found["rack"]):
+        for i, j in enumerate(row):
+            assert j is None or follow(found, t, i) == j
+            met += [] if j is None else [(i, j)]
+    alive = found["without"]["survivors"]
+    assert sorted(met) == [(i, j) for i in alive for j in alive if i != j]
+    spine = next(switch for switch in found["switches"] if switch["name"] == "spine0")
+    assert {x for row in spine["slots"] for x in row} == {None}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--without 'node 3'", "node 3: 7 of 8 nodes and 2 of 2 uplinks left"),
+        ("--without 'node 3'", "100.0 % of a survivor's slots are used, 85.7 % without the repair\n"),
+        ("--without 'uplink 0.1'", "used, 64.3 % without the repair; better left as it was"),
+        ("--sync 30ps --drift 100", "50 ps of the guard, 30 ps of it used by synchronisation, 20 ps left for drift"),
+        ("--sync 30ps --drift 100", "two clocks that stray by 100 ppb use that up in 100 us"),
+        ("--sync 30ps --drift 100 --failover 100us", "another takes over after 100 us, in time"),
+        ("--sync 30ps --drift 100 --failover 101us", "101 us, too late: cells may collide until the next exchange"),
+        ("--sync 30ps", "clocks do not drift: the rack needs no master"),
+        ("--sync 60ps", "60 ps apart, more than the 50 ps of the guard: cells collide"),
+    ],
+)
+def test_what_is_asked_of_clocks_and_repairs_is_said(line, said):
+    assert said in answer(f"schedule shoal --nodes 8 --ports 4 --brief {line}")
+
+
+def test_a_rack_starts_once_its_clocks_agree():
+    clocks = read("schedule shoal --nodes 8 --ports 4 --sync 40ps --switch leaf0")["clocks"]
+    assert [step["step"] for step in clocks["start"]] == ["hold", "synchronise", "signal", "run"]
+    # 1 ms to 40 ps takes 25 halvings; 975 ns of flight, eight nodes round and seven on
+    assert clocks["start"][1]["end_ps"] == (25 * 8 + 7) * 975_000
+    assert clocks["survives_ps"] is None and clocks["left_ps"] == 10
+
+
 SMALL = "nodes must be at most 8 with 4-port switches in two stages, not 9 (switches of 6 ports would do)"
 
 
@@ -142,6 +183,13 @@ SMALL = "nodes must be at most 8 with 4-port switches in two stages, not 9 (swit
         ("--nodes 8 --slot 2ns", "guard must be shorter than the slot of 2 ns, not 2.75 ns"),
         ("--nodes 8 --layer 2", "layer must be 0 or 1, not 2"),
         ("--nodes 8 --latency=-1ns", "latency must be zero or more, not -1000"),
+        ("--nodes 8 --drift=-1", "drift must be from 0 to 1,000,000 ppb, not -1.0"),
+        ("--nodes 8 --sync soon", "sync: a time must look like 2750ps or 1.5us, not 'soon'"),
+        ("--nodes 8 --without 'node 9'", "a node must be from 0 to 7, not '9'"),
+        (
+            "--nodes 8 --without 'node 3 at 1ms'",
+            "without must name what is gone for good, not for a time, as in 'node 3 at 1ms'",
+        ),
         ("--nodes 8 --recovery soon", "recovery: a time must look like 2750ps or 1.5us, not 'soon'"),
     ],
 )

@@ -62,9 +62,7 @@ class Stepped:
 
     def take_over(self, t):
         self.master = min((i for i in range(self.clocks.nodes) if self.up(i, t)), default=None)
-        if self.master is not None:
-            own = self.error[self.master]
-            self.error, self.waiting = [e - own for e in self.error], True
+        self.waiting = self.master is not None
 
     def pass_time(self):
         """A picosecond later."""
@@ -116,10 +114,9 @@ def test_a_rack_survives_without_a_master_for_as_long_as_it_says():
 
 def test_a_failover_within_that_time_is_not_noticed():
     clocks = master_lost(failover=90 * us)
+    assert clocks.failover < clocks.survives
     for seed in range(10):
-        # the others lie within the guard of the new master too: it may have been anywhere within it
-        found = spans(clocks, [Outage("node", (0,), 5 * us)], seed=seed)
-        assert all(begin >= 5 * us + clocks.failover for each in found for begin, _ in each)
+        assert not any(spans(clocks, [Outage("node", (0,), 5 * us)], seed=seed))
 
 
 def test_a_late_failover_costs_some_nodes_the_time_until_the_next_exchange():

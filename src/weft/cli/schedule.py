@@ -14,6 +14,7 @@ app = App(name="schedule", help="Who may speak when: the schedule of a rack, and
 ROWS, COLUMNS = 16, 20  # of a table that are printed before it is cut short
 FEW = 8  # different switches that are printed without being asked for
 MOST = 4096  # nodes: the tables grow with their square
+RACK = 3000  # mm from node to node: the 15 ns of §3.4
 
 
 @app.command
@@ -37,6 +38,10 @@ def shoal(
     layer: int = 1,
     recovery: str = "625ps",
     latency: str = "320ns",
+    sync: str | None = None,
+    drift: float | None = None,
+    failover: str | None = None,
+    without: str | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
 ):
     """The schedule of a Shoal rack, taken apart into one for each circuit switch, and the time it takes.
@@ -79,6 +84,14 @@ def shoal(
         Time in which a receiver locks to a new sender; only layer 0 needs it.
     latency
         Time a switch that retimes takes from port to port; 320ns in the prototype.
+    sync
+        How far two clocks are apart once synchronised; all that the guard leaves for clocks if not given.
+    drift
+        Parts per billion by which a clock without a master strays; says how long the rack lives without one.
+    failover
+        Time after the loss of the clock master until another serves.
+    without
+        What is gone for good, such as "node 3, spine 0"; the schedule is made anew without it.
     json
         Print JSON.
     """
@@ -112,13 +125,84 @@ def shoal(
     require(latency >= 0, "latency", "zero or more", latency)
     if switch is not None:
         clos.locate(switch)  # an unknown one is refused before the work
-    circuits = decompose(clos, schedule)
+    clocks = _clocks(nodes, guard, sync, drift, failover)
+    made = None if without is None else _without(without, schedule, ports, delay, order)
+    circuits = decompose(clos, schedule) if made is None else made.circuits
     verify(circuits)
     facts = _facts(circuits, schedule, delay, guard, timing, latency)
+    facts |= _of_clocks(clocks, facts["timing"], latency, layer) | _of_repair(made, without, circuits)
     if json:
         print(_json(circuits, facts, switch))
     else:
         print(_text(circuits, facts, switch, brief))
+
+
+def _clocks(nodes, guard, sync, drift, failover):
+    """The rack's clocks, if anything is asked about them."""
+    from weft.schedule.clock import Clocks
+
+    if sync is None and drift is None and failover is None:
+        return None
+    return Clocks(
+        nodes=nodes,
+        allowed=guard.synchronisation,
+        precision=guard.synchronisation if sync is None else quantity("sync", parse_time, sync),
+        drift=drift or 0.0,
+        failover=None if failover is None else quantity("failover", parse_time, failover),
+    )
+
+
+def _without(text, schedule, ports, delay, order):
+    """The schedule that is left when the things that `text` names are gone."""
+    from weft.failures import entries
+    from weft.schedule.outage import plan
+    from weft.schedule.repair import repair
+
+    for entry in entries(text):
+        if {"at", "until"} & set(entry.text.split()):
+            raise BadInput(f"without must name what is gone for good, not for a time, as in {entry.text!r}")
+    return repair(schedule, plan(text, schedule, ports), ports, delay=delay, order=order)
+
+
+def _of_clocks(clocks, timing, latency, layer):
+    if clocks is None:
+        return {}
+    from weft.schedule.clock import bootstrap
+    from weft.schedule.guard import flight
+
+    way, epoch, precision = flight(RACK, latency, layer=layer), timing["epoch_ps"], clocks.precision
+    steps = bootstrap(nodes=clocks.nodes, flight=way, epoch=epoch, precision=precision) if precision else ()
+    return {
+        "clocks": {
+            "allowed_ps": clocks.allowed,
+            "precision_ps": clocks.precision,
+            "left_ps": clocks.left,
+            "drift_ppb": clocks.drift,
+            "survives_ps": clocks.survives,
+            "failover_ps": clocks.failover,
+            "start": [{"step": step.name, "begin_ps": step.begin, "end_ps": step.end} for step in steps],
+        }
+    }
+
+
+def _of_repair(made, text, circuits):
+    """What changes beside the tables when some nodes or switches are gone."""
+    if made is None:
+        return {}
+    from weft.schedule.repair import gap
+
+    return {
+        "order": "made anew" if made.rounds is None else made.rounds.order,
+        "gap_slots": gap(circuits),
+        "dark_share": 1 - made.after,
+        "without": {
+            "what": text,
+            "survivors": made.survivors.tolist(),
+            "uplinks": [list(pool) for pool in made.pools],
+            "usable_before": made.before,
+            "usable_after": made.after,
+        },
+    }
 
 
 def _facts(circuits, schedule, delay, guard, timing, latency):
@@ -261,8 +345,41 @@ def _summary(clos, facts):
     gap, delay = facts["gap_slots"], facts["delay_slots"]
     apart = f"i to j and j to i lie at least {gap} slots apart"
     yield "order", f"{facts['order']}; {apart if gap else 'some pairs face each other in the same slot'}"
+    yield from _summary_of_clocks(facts.get("clocks"))
+    yield from _summary_of_repair(clos, facts.get("without"))
     if delay:
         yield "delay", f"{delay} slots, for which that is {'enough' if delay < gap else 'too little'}"
+
+
+def _summary_of_clocks(clocks):
+    if clocks is None:
+        return
+    allowed, precision, left = (show_time(clocks[f"{name}_ps"]) for name in ("allowed", "precision", "left"))
+    if clocks["left_ps"] < 0:
+        yield "clocks", f"{precision} apart, more than the {allowed} of the guard: cells collide"
+        return
+    yield "clocks", f"{allowed} of the guard, {precision} of it used by synchronisation, {left} left for drift"
+    lives, needs = clocks["survives_ps"], clocks["failover_ps"]
+    if lives is None:
+        yield "", "clocks do not drift: the rack needs no master"
+    else:
+        yield "", f"two clocks that stray by {clocks['drift_ppb']:g} ppb use that up in {show_time(lives)}"
+    if needs is not None and lives is not None:
+        outcome = "in time" if needs <= lives else "too late: cells may collide until the next exchange"
+        yield "", f"without a master another takes over after {show_time(needs)}, {outcome}"
+    if clocks["start"]:
+        ready, first = (show_time(clocks["start"][k]["end_ps"]) for k in (1, 3))
+        yield "start", f"clocks that begin 1 ms apart agree after {ready}, and data begins at {first}"
+
+
+def _summary_of_repair(clos, without):
+    if without is None:
+        return
+    alive, before, after = len(without["survivors"]), without["usable_before"], without["usable_after"]
+    uplinks = "/".join(str(len(pool)) for pool in without["uplinks"])
+    yield "without", f"{without['what']}: {alive} of {clos.nodes} nodes and {uplinks} of {clos.half} uplinks left"
+    verdict = "" if after >= before else "; better left as it was"
+    yield "", f"{100 * after:.1f} % of a survivor's slots are used, {100 * before:.1f} % without the repair{verdict}"
 
 
 def _table(what, table):

@@ -3,8 +3,8 @@
 Rack time is the master's. Its clock is distributed, so nobody drifts while it lives; a time protocol between the nodes
 leaves each of them off by a constant error, and two of them apart by no more than `precision`. When the master is lost
 every node goes on with the rate it had, from which its own clock strays by up to `drift`. After `failover` the lowest
-living node is the new master: the others take its rate at once, and its time at the next exchange, every `resync`. Rack
-time jumps to that of the new master; the switches, which are clocked by it, go along.
+living node is the new master: the others take its rate at once, and its time at the next exchange, every `resync`.
+Until then rack time goes on as it was; with the exchange it becomes the new master's, and the switches go along.
 
 A node is *off* while it is further from rack time than half of what the guard leaves for clocks: two such nodes on
 different sides would be apart by more than all of it. Times are whole picoseconds, rates whole parts in 10^12, and the
@@ -109,8 +109,7 @@ def stretches(clocks: Clocks, outages=(), *, seed: int = 0) -> list[Stretch]:
     while master is not None:
         settled = [e * PPT for e in clocks.residual(master, tenure, seed).tolist()]
         if out:  # the others have its rate, but its time only after the next exchange
-            last = out[-1]
-            error = [last.at(i, now) - last.at(master, now) for i in range(clocks.nodes)]
+            error = [out[-1].at(i, now) for i in range(clocks.nodes)]
             meet = _exchange(clocks, now)
             lost = _lost(down, master, now)
             out.append(Stretch(now, meet if lost is None else min(meet, lost), master, error, zero))

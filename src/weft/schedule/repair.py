@@ -87,6 +87,17 @@ def check(repair: Repair) -> int:
     return cells
 
 
+def gap(circuits: Circuits) -> int:
+    """The fewest slots that lie between i → j and j → i, over all pairs and both directions."""
+    slots = np.full((circuits.clos.nodes, circuits.clos.nodes), -1)
+    for plane in range(circuits.clos.planes):
+        for t, i, j in circuits.cells(plane):
+            slots[i, j] = t
+    met = slots >= 0
+    apart = (slots - slots.T)[met] % circuits.slots
+    return int(min(apart.min(), (-apart % circuits.slots).min()))
+
+
 def spread(table: np.ndarray, leaves: np.ndarray, most: int) -> np.ndarray:
     """(slots, places): the circuits of `table` (peers, NOBODY if dark) moved so that no leaf sends or takes more than
     `most` in a slot.
