@@ -177,8 +177,8 @@ def _asked(entry, counts, planes):
     word = words[0] if words else ""
     kind = PLURALS.get(word, word)
     if kind not in counts:
-        known = ", ".join(counts)
-        raise BadInput(f"what fails must be one of {known}, not {word!r}{near(word, (*counts, *PLURALS))}")
+        known = [*counts, *(several for several, one in PLURALS.items() if one in counts)]
+        raise BadInput(f"what fails must be one of {', '.join(counts)}, not {word!r}{near(word, known)}")
     if len(words) < 2:
         raise BadInput(f"a failure must say which {kind}, not {entry.text!r}")
     if plane is not None and kind == "node":

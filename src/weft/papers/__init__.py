@@ -29,6 +29,7 @@ MODULES = {
     "shoal/14": "shoal.fig14",
     "shoal/15": "shoal.fig15",
     "shoal/16": "shoal.fig16",
+    "shoal/18": "shoal.fig18",
     "shoal/table1": "shoal.table1",
     "shoal/epochs": "shoal.epochs",
     "shoal/fairness": "shoal.fairness",

@@ -1,9 +1,10 @@
 """What enters a fabric: workloads are descriptions, `draw` makes them a table of flows."""
 
-from weft.workload.arrivals import Bursts, Poisson
+from weft.workload.arrivals import Bursts, Poisson, Survivors
+from weft.workload.disaggregated import Disaggregated
 from weft.workload.files import inputs
 from weft.workload.flows import ENDLESS, Flows
-from weft.workload.patterns import AllToAll, Hotspot, Incast, Outcast, Permutation, Shorts, Shuffle
+from weft.workload.patterns import AllToAll, Hotspot, Incast, LongFlows, Outcast, Permutation, Shorts, Shuffle
 from weft.workload.traces import Trace
 
 WORKLOADS = {
@@ -16,6 +17,9 @@ WORKLOADS = {
     "shuffle": Shuffle,
     "hotspot": Hotspot,
     "shorts": Shorts,
+    "longflows": LongFlows,
+    "survivors": Survivors,
+    "disaggregated": Disaggregated,
     "trace": Trace,
 }
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from weft import random
 from weft.errors import BadInput, require
-from weft.units import Rate, Time, param, s, show_rate
+from weft.failures import outages
+from weft.units import Rate, Time, ms, param, s, show_rate
 from weft.workload.flows import LATEST, Flows
 from weft.workload.sizes import sizes
 from weft.workload.streams import Stream
@@ -96,6 +97,62 @@ class Bursts:
         size = draw_sizes(self.sizes, count, seed)
         flows = Flows.of(nodes=nodes, src=src[order], dst=dst[order], size=size, start=start[order])
         return with_load_notes(flows, self, link)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survivors:
+    """Poisson arrivals in a rack of which some nodes are dead from the start.
+
+    What failure does to the offered traffic is an open question, with three answers. `survivors`: the nodes that are
+    left offer the load among themselves. `discarded`: flows arrive as in a whole rack, and those from or to a dead node
+    are left out. `all`: they are not, and wait for ever.
+    """
+
+    load: float = param(help="fraction of every node's rate that is asked for")
+    dead: str = param("", "the dead, as a plan of failures names them: nodes 20%, drawn from the seed, or node 3")
+    offered: Literal["survivors", "discarded", "all"] = param("survivors", "what becomes of the traffic of the dead")
+    sizes: str = param("pareto", "flow sizes: a distribution, with parameters if need be, or a csv file of its CDF")
+    flows: int | None = param(None, "number of flows, before any are left out; 10,000 unless a duration is given")
+    duration: Time | None = param(None, "let flows arrive during this time instead of counting them")
+    load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")
+    drain: Time = param(1 * ms, "how long the run goes on after the last arrival, if some flows never end")
+
+    def __post_init__(self):
+        check_arrivals(self)
+        known = ("survivors", "discarded", "all")
+        require(self.offered in known, "offered", "survivors, discarded or all", self.offered)
+        require(self.offered != "all" or self.duration is not None, "duration", "given if offered is all", None)
+        require(0 <= self.drain <= LATEST, "drain", "at least 0 ps", self.drain)
+
+    @property
+    def until(self) -> int | None:
+        """When the run stops, in ps, or None: when the last flow is done."""
+        return self.duration + self.drain if self.offered == "all" else None
+
+    def alive(self, nodes: int, seed: int) -> np.ndarray:
+        """(alive,) int64: the nodes that are left, ascending."""
+        dead = [outage.which[0] for outage in outages(self.dead, {"node": (nodes,)}, seed=seed)]
+        return np.setdiff1d(np.arange(nodes), dead)
+
+    def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
+        """The flows for a fabric of `nodes` nodes with links of `link` b/s, the dead among them."""
+        alive = self.alive(nodes, seed)
+        require(len(alive) >= 2, "dead", "few enough for 2 nodes to be left", self.dead)
+        fields = {name: getattr(self, name) for name in ("load", "sizes", "flows", "duration", "load_rate")}
+        among = len(alive) if self.offered == "survivors" else nodes
+        flows = Poisson(**fields).draw(nodes=among, link=link, seed=seed)
+        note = f"{len(alive)} of {nodes} nodes are alive"
+        src, dst = flows.src, flows.dst
+        if self.offered == "survivors":
+            src, dst = alive[src], alive[dst]
+        kept = np.isin(src, alive) & np.isin(dst, alive)
+        if self.offered == "discarded":
+            note += f"; {int((~kept).sum()):,} of {len(flows):,} flows were theirs and are left out"
+            require(kept.any(), "flows", "enough for some to be among the living", self.flows)
+        else:
+            kept[:] = True
+        rows = {"src": src[kept], "dst": dst[kept], "size": flows.size[kept], "start": flows.start[kept]}
+        return replace(Flows.of(nodes=nodes, **rows), notes=(*flows.notes, note))
 
 
 def check_arrivals(workload) -> None:

@@ -8,7 +8,15 @@ import numpy as np
 from weft import random
 from weft.errors import BadInput, TooLarge, require
 from weft.units import KB, MB, Rate, Size, Time, ms, param, us, wire_time
-from weft.workload.arrivals import Poisson, arrivals, check_arrivals, check_fabric, draw_sizes, with_load_notes
+from weft.workload.arrivals import (
+    Poisson,
+    arrivals,
+    check_arrivals,
+    check_fabric,
+    draw_sizes,
+    uniform_pairs,
+    with_load_notes,
+)
 from weft.workload.flows import ENDLESS, LATEST, Flows
 from weft.workload.sizes import sizes
 from weft.workload.streams import Stream
@@ -290,6 +298,30 @@ class Shorts:
             id=order,
             notes=(f"flows 0 to {self.flows - 1} are the short ones", *ground.notes),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongFlows:
+    """Endless flows between nodes chosen at random, all from time 0; every pair of two nodes is equally likely."""
+
+    flows: int = param(help="number of flows")
+    duration: Time = param(ENDLESS_RUN, "when the run stops")
+
+    def __post_init__(self):
+        require(self.flows >= 1, "flows", "at least 1", self.flows)
+        require(0 < self.duration <= LATEST, "duration", "above 0 ps", self.duration)
+
+    @property
+    def until(self) -> int:
+        """When the run stops, in ps."""
+        return self.duration
+
+    def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
+        """The flows for a fabric of `nodes` nodes."""
+        check_fabric(nodes, link)
+        check_count(self.flows, "longflows")
+        src, dst = uniform_pairs(self.flows, nodes, seed)
+        return Flows.of(nodes=nodes, src=src, dst=dst, size=ENDLESS, start=0)
 
 
 def check_count(count: int, what: str) -> None:

@@ -1,16 +1,13 @@
 """Shoal, §7.2: how close long flows between random nodes come to their max-min fair rates."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from weft.metrics.fairness import distance, per_node, per_node_with_detours, per_subflow
 from weft.papers import Claim, Series, at_paper_scale
 from weft.papers.shoal import TEXT, marks_only, printed, rack
 from weft.study import Study
-from weft.units import Time, ms, param, us
-from weft.workload import ENDLESS, Flows
-from weft.workload.arrivals import uniform_pairs
+from weft.units import us
+from weft.workload import LongFlows
 
 COLUMNS = ("kind", "long_flows", "mean_rate", "subflows", "detours", "switch", "worst_subflows")
 IDEALS = {
@@ -20,24 +17,6 @@ IDEALS = {
 }
 SERIES = tuple(Series("long_flows", key, "kind") for key in IDEALS)
 KINDS = {True: "with ready queues", False: "without"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class LongFlows:
-    """Endless flows between nodes chosen at random, all from time 0."""
-
-    flows: int = param(help="number of flows")
-    duration: Time = param(1 * ms, "when the run stops")
-
-    @property
-    def until(self) -> int:
-        """When the run stops, in ps."""
-        return self.duration
-
-    def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
-        """The flows for a fabric of `nodes` nodes; every pair of two nodes is equally likely."""
-        src, dst = uniform_pairs(self.flows, nodes, seed)
-        return Flows.of(nodes=nodes, src=src, dst=dst, size=ENDLESS, start=0)
 
 
 def study(scale="small"):
