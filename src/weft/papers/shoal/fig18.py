@@ -1,9 +1,9 @@
 """Shoal, Fig. 18: disaggregated workloads: tail of short flows, goodput of long ones, and the longest queue.
 
 The paper draws flows from traces of six applications that we do not have. What it states is kept: 12.65 ns between
-flows for 512 nodes, and 84 % of the flows among a third of the nodes. What sets the applications apart is not stated; here it
-is the share of flows that storage takes, from nearly none to 4 %, with sizes that are assumed (`weft.workload`,
-Disaggregated). Smaller racks get as many flows for a node.
+flows for 512 nodes, and 84 % of the flows among a third of the nodes. What sets the applications apart is not stated;
+here it is the share of flows that storage takes, from nearly none to 4 %, with sizes that are assumed
+(`weft.workload.disaggregated`). Smaller racks get as many flows for a node.
 """
 
 from weft.papers import Claim, Series, at_paper_scale
