@@ -6,7 +6,21 @@ import pytest
 
 from weft.errors import BadInput
 from weft.papers import MODULES, VERDICTS, Answer, Claim, answer, at_paper_scale, figure, judge
-from weft.papers.shoal import epochs, fairness, fig09, fig10, fig12, fig13, fig14, fig15, fig16, fig18, prototype, rack
+from weft.papers.shoal import (
+    epochs,
+    fairness,
+    fig09,
+    fig10,
+    fig12,
+    fig13,
+    fig14,
+    fig15,
+    fig16,
+    fig18,
+    prototype,
+    rack,
+    readings,
+)  # fmt: skip
 from weft.units import ns, us
 
 SHOAL = [name for name in MODULES if name.startswith("shoal/") and not hasattr(figure(name), "table")]
@@ -31,6 +45,11 @@ def tiny(module):
     if module is fairness:
         few = [replace(w, flows=4, duration=60 * us) for w in whole.workloads[:1]]
         return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics], workloads=few)
+    if module is readings:
+        one, every, incast, *loads = whole.workloads
+        few = [replace(one, duration=20 * us), replace(every, pairs=16, duration=20 * us), replace(incast, fan_in=8)]
+        few += [replace(w, flows=200) for w in loads]
+        return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics[:3]], workloads=few)
     few = [replace(w, flows=10 if module is fig14 else 300) for w in whole.workloads]
     return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics], workloads=few)
 
@@ -105,6 +124,7 @@ def doctored(table, **change):
             "bound_broken": lambda row: 1,
         }),
         (fig18, {"max_queue": lambda row: 11}),
+        (readings, {"all_pairs": lambda row: 0.9, "incast": lambda row: 1.5}),
         (epochs, {"ratio": lambda row: 2.0}),
         (fairness, {key: lambda row: 0.98 for key in fairness.IDEALS}),
     ],
@@ -122,6 +142,13 @@ def test_every_check_fails_where_the_paper_would_be_wrong(module, change, tables
 def test_the_longest_queue_of_other_flows_than_the_papers_is_at_best_consistent(tables):
     table = doctored(tables["shoal/18"], max_queue=lambda row: 10)
     assert [judge(claim, table, "paper")["verdict"] for claim in fig18.CLAIMS] == ["not run", "not run", "consistent"]
+
+
+def test_every_reading_has_a_row_of_its_own(tables):
+    table = tables["shoal/readings"]
+    assert [row["reading"] for row in table] == [*readings.READINGS][:3]
+    assert [row["slot_ns"] for row in table] == [23.25, 23.25, 7.87]
+    assert all(0.9 < row["one_pair"] <= 1 and 0.5 < row["all_pairs"] < 0.6 for row in table)
 
 
 def test_what_needs_the_baselines_is_not_called_reproduced():

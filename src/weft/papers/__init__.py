@@ -31,6 +31,7 @@ MODULES = {
     "shoal/16": "shoal.fig16",
     "shoal/18": "shoal.fig18",
     "shoal/table1": "shoal.table1",
+    "shoal/readings": "shoal.readings",
     "shoal/epochs": "shoal.epochs",
     "shoal/fairness": "shoal.fairness",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
