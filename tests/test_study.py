@@ -45,6 +45,17 @@ def kept(tmp_path_factory):
     return folder
 
 
+def test_paired_fabrics_and_workloads_meet_only_beside_each_other():
+    other = replace(RACK, nodes=9)
+    study = weft.Study(fabrics=[RACK, other], workloads=[SOME, replace(SOME, load=0.8)], seeds=[1, 2], paired=True)
+    assert [(point.fabric.nodes, point.workload.load, point.seed) for point in study.points] == [
+        (8, 0.5, 1), (8, 0.5, 2), (9, 0.8, 1), (9, 0.8, 2),
+    ]  # fmt: skip
+    with pytest.raises(BadInput) as error:
+        replace(study, workloads=[SOME])
+    assert str(error.value) == "workloads must be as many as the 2 fabrics they are paired with, not 1"
+
+
 def fingerprints(runs):
     return [row["fingerprint"] for row in runs.rows]
 

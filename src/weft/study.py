@@ -58,7 +58,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Every fabric under every workload with every seed."""
+    """Every fabric under every workload with every seed; or, if they are paired, each under the workload beside it."""
 
     fabrics: Iterable
     workloads: Iterable
@@ -66,12 +66,16 @@ class Study:
     until: int | None = None
     title: str = ""
     columns: tuple = ()  # of the table; by default what differs, then the main metrics
+    paired: bool = False  # the first fabric under the first workload, the second under the second, and no other
     pictures: tuple = ()  # what a study file asks to be drawn: dicts with file, draw and its options
 
     def __post_init__(self):
         for name in ("fabrics", "workloads", "seeds"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
             require(getattr(self, name), name, "at least one", "none")
+        if self.paired and len(self.fabrics) != len(self.workloads):
+            many = f"as many as the {len(self.fabrics)} fabrics they are paired with"
+            raise BadInput(f"workloads must be {many}, not {len(self.workloads)}")
         for seed in self.seeds:
             good = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
             require(good, "a seed", "a whole number from 0 to 2^63 - 1", seed)
@@ -84,8 +88,10 @@ class Study:
     @property
     def points(self) -> tuple[Point, ...]:
         """The runs, in order: seeds fastest, then workloads, then fabrics; none twice."""
-        grid = itertools.product(self.fabrics, self.workloads, self.seeds)
-        return tuple(dict.fromkeys(Point(fabric, workload, seed, self.until) for fabric, workload, seed in grid))
+        together = zip(self.fabrics, self.workloads, strict=True)
+        grid = together if self.paired else itertools.product(self.fabrics, self.workloads)
+        every = itertools.product(grid, self.seeds)
+        return tuple(dict.fromkeys(Point(fabric, workload, seed, self.until) for (fabric, workload), seed in every))
 
     def run(self, folder=None, *, workers: int = 1, memory=None, every=EVERY, progress=None) -> "Runs":
         """Run what is missing in `folder`, or everything if there is none, `workers` processes at a time.
