@@ -50,6 +50,12 @@ def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
         assert printed == said
 
 
+def test_the_page_of_failures_prints_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for printed, said in play("docs/fabrics/shoal-failures.md"):
+        assert not said or printed == said
+
+
 def test_a_study_in_the_tutorial_can_be_read(tmp_path):
     (study,) = [content for kind, content in blocks("docs/tutorial.md") if kind == "toml"]
     (tmp_path / "s.toml").write_text(study)

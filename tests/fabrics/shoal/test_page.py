@@ -10,7 +10,7 @@ def rows():
     """The table of parameters, as the page must hold it."""
     for field in fields(Shoal):
         default = field.default
-        shown = "required" if default is MISSING else "computed" if default is None else str(default)
+        shown = "required" if default is MISSING else "not given" if default is None else str(default)
         yield f"| `{field.name}` | {shown} | {field.metadata['help']} |"
 
 

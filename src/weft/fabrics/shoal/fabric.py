@@ -8,12 +8,15 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.fabrics.shoal.rack import Rack
+from weft.failures import entries
 from weft.metrics.observation import Observation
+from weft.schedule import clock, outage
 from weft.schedule.rotation import Rounds, rounds
-from weft.units import Gbps, Rate, Size, Time, param, show_time, wire_time
+from weft.units import Gbps, Rate, Size, Time, ms, param, show_time, wire_time
 
 NODES = 32_767  # the kernel's queue words hold no more
 LONGEST = 1 << 20  # slots a cell may travel
+CLASSES = 8  # as many as a packet network tells apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,16 @@ class Shoal:
         "slots in which a flow ages by one (2^age); an epoch unless given, 0 is off, as it is under released rules",
     )
     sharing: Literal["round-robin", "shortest"] = param("round-robin", "which flow of a node pair sends next")
+    fail: str | None = param(None, "what fails and when, as in 'node 3 at 1ms, spine 0 at 2ms until 5ms'")
+    ports: int | None = param(None, "ports of a circuit switch; needed only where switches fail")
+    ber: float = param(0.0, "share of bits that arrive wrong")
+    classes: int = param(1, "traffic classes, 0 going first (App. C)")
+    class_depth: int | None = param(None, "cells that a queue of a lower class holds; as many as nodes unless given")
+    sync: Time = param(0, "how far two clocks are apart after an exchange")
+    sync_guard: Time = param(50, "the part of the guard that is for clocks")
+    drift: float = param(0.0, "parts per billion by which a clock strays when the master is lost")
+    resync: Time = param(1 * ms, "time between two exchanges")
+    failover: Time | None = param(None, "time until another master serves; never unless given")
 
     def __post_init__(self):
         require(_whole(self.nodes) and self.nodes >= 2, "nodes", "at least 2", self.nodes)
@@ -79,6 +92,53 @@ class Shoal:
             require(self.travel == 0, "delay", "0 under the released rules", self.travel)
             require(self.schedule != "mirrored", "schedule", "rotation under the released rules", self.schedule)
             require(self.ready_queues, "ready_queues", "on under the released rules", self.ready_queues)
+
+        self._check_trouble()
+
+    def _check_trouble(self):
+        require(0 <= self.ber < 1, "ber", "at least 0 and below 1", self.ber)
+        require(_whole(self.classes) and 1 <= self.classes <= CLASSES, "classes", f"from 1 to {CLASSES}", self.classes)
+        depth = self.class_depth
+        require(depth is None or (_whole(depth) and depth >= 1), "class_depth", "at least 1 cell", depth)
+        if self.clocked:
+            require(self.sync_guard <= self.guard, "sync_guard", "within the guard", show_time(self.sync_guard))
+            self._clocks()  # says what is wrong with them
+        if self.fail is not None:
+            self.outages()
+        if self.adverse and self.rules != "paper":
+            what = "fail" if self.fail else "ber" if self.ber else "classes" if self.classes > 1 else "drift"
+            raise BadInput(f"{what} must be left out under the {self.rules} rules, which know nothing of it")
+
+    # ------------------------------------------------------------------ what goes wrong
+
+    @property
+    def clocked(self) -> bool:
+        """Whether clocks are more than ideal."""
+        return self.sync != 0 or self.drift != 0
+
+    @property
+    def adverse(self) -> bool:
+        """Whether anything can go wrong, or wait for a higher class."""
+        return bool(self.fail) or self.ber > 0 or self.classes > 1 or self.clocked
+
+    def outages(self, seed: int = 0) -> tuple:
+        """The failures of a run."""
+        return outage.plan(self.fail or "", self.rounds, self.ports, seed=seed)
+
+    def trouble(self, seed: int = 0):
+        """All that is broken, slot by slot, as the kernel takes it."""
+        from weft.fabrics.shoal.adverse_arrays import merge
+
+        failures = self.outages(seed)
+        cuts = outage.cuts(self.rounds, failures, self.slot_time, self.ports)
+        off = clock.off(self._clocks(), failures, self.slot_time, seed=seed) if self.clocked else None
+        return merge(self.rounds, cuts, off)
+
+    def _clocks(self):
+        return clock.Clocks(
+            nodes=self.nodes, allowed=self.sync_guard, precision=self.sync, drift=self.drift, resync=self.resync,
+            failover=self.failover,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ what follows
 
@@ -135,13 +195,24 @@ class Shoal:
         per_link, per_pair, per_flow = 8 + 2 + 4 + 4, 4 * places + 64 + 4 + 128 + 16, 32 + 24 + 48
         if self.rules == "released":
             per_link, per_pair = per_link + 16, 4 * places + 64
+        if self.adverse:
+            turns = 2 + 2 * self.travel * c // places
+            per_link, per_pair = 32 * self.classes + 16 * turns + 4 + 4 * self.classes, per_pair + 64
+            times = {time for entry in entries(self.fail or "") for time in (entry.at, entry.until)}
+            per_link += (7 + len(times) + 1) // 8 + 1  # sets of nodes
         air = (self.travel + 1) * c * n * 13
         return n * places * per_link + pairs * per_pair + flows * per_flow + 4 * n * c * 20 + air
 
     # ------------------------------------------------------------------ a run
 
     def prepare(self, flows, *, seed: int = 0) -> Rack:
-        """Lay out a run; nothing in Shoal itself is random, so the seed only serves the flows."""
+        """Lay out a run; the seed decides which cells are damaged and which share of the nodes fails, and no more."""
+        most = int(flows.klass.max(initial=0))
+        require(most < self.classes, "class", f"below the number of classes, {self.classes}", most)
+        if self.adverse:
+            from weft.fabrics.shoal.adverse_rack import AdverseRack
+
+            return AdverseRack(self, flows, seed)
         return Rack(self, flows)
 
     def advance(self, run: Rack, until: int | None = None, watch=None) -> None:
@@ -161,7 +232,7 @@ class Shoal:
 
     def thaw(self, flows, arrays, *, seed: int = 0) -> Rack:
         """The run from such arrays."""
-        run = Rack(self, flows)
+        run = self.prepare(flows, seed=seed)
         run.restore(arrays)
         return run
 

@@ -1,0 +1,70 @@
+"""Shoal's kernel for things that go wrong: the same rack by both kernels, then with half of its nodes dead.
+
+`--quick` measures a tenth of the work. Every line comes from `weft.cli.bench.measure`-like runs of the same workload;
+the ratio is to the calibration loop of `weft bench`.
+"""
+
+import sys
+from time import perf_counter
+
+from weft.cli import bench
+from weft.fabrics.shoal import Shoal
+from weft.workload import Flows, Poisson
+
+NODES, CHANNELS, LOAD = 512, 4, 1.0
+CASES = (
+    ("nothing goes wrong, fast kernel", {}),
+    ("nothing goes wrong, this kernel", {"fail": "node 0 at 1s"}),
+    ("a quarter dead", {"fail": "nodes 25%"}),
+    ("half dead", {"fail": "nodes 50%"}),
+    ("one cell in 20,000 damaged", {"ber": 1e-7}),
+    ("two classes", {"classes": 2}),
+)
+
+
+def survivors(flows, rack, seed):
+    """The flows whose ends are up."""
+    dead = [outage.which[0] for outage in rack.outages(seed) if outage.at == 0]
+    keep = ~(_in(flows.src, dead) | _in(flows.dst, dead))
+    return Flows.of(
+        nodes=flows.nodes, src=flows.src[keep], dst=flows.dst[keep], size=flows.size[keep], start=flows.start[keep]
+    )
+
+
+def _in(column, values):
+    import numpy as np
+
+    return np.isin(column, values)
+
+
+def measure(options, flows, seed=1):
+    """(node-slots/s, cells/s) of a busy rack from its first arrival to its last, compilation left out."""
+    small = Shoal(nodes=CHANNELS + 4, channels=CHANNELS, **options)
+    small.advance(small.prepare(Poisson(load=0.5, sizes="fixed:2KB", flows=20).draw(nodes=8, link=small.link, seed=0)))
+    rack = Shoal(nodes=NODES, channels=CHANNELS, **options)
+    table = survivors(Poisson(load=LOAD, flows=flows).draw(nodes=NODES, link=rack.link, seed=seed), rack, seed)
+    run = rack.prepare(table, seed=seed)
+    rack.advance(run, until=int(table.start[0]))
+    before, began = rack.observe(run, table), perf_counter()
+    rack.advance(run, until=int(table.start[-1]))
+    seconds, after = perf_counter() - began, rack.observe(run, table)
+    cells = sum(after.sections["cells"][key] - before.sections["cells"][key] for key in ("local", "forwarded"))
+    return (after.work["node_slots"] - before.work["node_slots"]) / seconds, cells / seconds
+
+
+def main():
+    flows = 2_000 if "--quick" in sys.argv[1:] else 20_000
+    print(f"{NODES} nodes, {CHANNELS} channels, load {LOAD:g}, {flows:,} flows drawn")
+    print("M node-slots/s  ns each  M cells/s  calibration ns  ratio", flush=True)
+    for name, options in CASES:
+        calibration = bench.calibrate()
+        slots, cells = measure(options, flows)
+        calibration = (calibration + bench.calibrate()) / 2
+        each = 1e9 / slots
+        ratio = each / calibration
+        numbers = f"{slots / 1e6:14.1f}  {each:7.1f}  {cells / 1e6:9.1f}  {calibration:14.2f}  {ratio:5.2f}"
+        print(f"{numbers}  {name}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

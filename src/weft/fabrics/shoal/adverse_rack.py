@@ -1,0 +1,153 @@
+"""A Shoal rack at work while things go wrong: what failed, who noticed, and what was lost."""
+
+import numpy as np
+
+from weft.fabrics.shoal.rack import STRIDE, Rack
+from weft.schedule import outage
+
+CAUSES = ("in_flight", "discarded", "queued", "corrupted", "collided", "dropped")
+
+
+class AdverseRack(Rack):
+    """A rack with a plan of failures, damaged cells, clocks or traffic classes."""
+
+    def lay_out(self, flows):
+        from weft.fabrics.shoal import adverse, adverse_arrays
+
+        fabric = self.fabric
+        self.kernel = self.code = adverse
+        self.layout = adverse_arrays
+        self.stuck = False  # nothing can move any more
+        self.outages = fabric.outages(self.seed)
+        self.ends = sorted({-(-o.until // fabric.slot_time) for o in self.outages if o.until is not None})
+        self.seen = np.full((len(self.outages), 2), -1, np.int64)  # declarations and slot of the last, once it is over
+        return adverse_arrays.make_plan(
+            fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
+            flows.klass, trouble=fabric.trouble(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
+            age_interval=fabric.age_interval, sharing=fabric.sharing, classes=fabric.classes, depth=fabric.class_depth,
+            ber=fabric.ber, cell=fabric.cell, seed=self.seed,
+        )  # fmt: skip
+
+    def go(self, stop, end):
+        """As for any rack, but with a look at what was declared before a repair is taken in."""
+        for over in self.ends:
+            if over == self.slot:
+                self.look_back(over)
+            elif over > self.slot:
+                stop = min(stop, over)
+        why = self.code.advance(self.plan, self.state, stop, STRIDE)
+        if why == self.code.STUCK:
+            self.stuck = True
+            if end is None:
+                return self.code.DONE
+            self.code.skip(self.plan, self.state, stop)
+            return self.code.REACHED
+        return why
+
+    @property
+    def promised(self):
+        """Repair, damage and classes may break the bounds; cells are never lost without a cause."""
+        fabric = self.fabric
+        bounded = fabric.classes == 1 and not fabric.ber and not self.plan.off.any() and not self.ends
+        return tuple(self.broken) if bounded else ("conservation",)
+
+    # ------------------------------------------------------------------ who noticed
+
+    def look_back(self, over):
+        """Keep what is known of the failures that end in slot `over`: their declarations are about to be withdrawn."""
+        declared = self.declarations()
+        for k, o in enumerate(self.outages):
+            if o.until is not None and -(-o.until // self.fabric.slot_time) == over and self.seen[k, 0] < 0:
+                self.seen[k] = self.noticed(o, declared)
+
+    def declarations(self):
+        """(n, n) int64: the slot at whose end j declared i failed, -1 if it has not."""
+        r, lost = self.fabric.rounds, self.state.lost
+        j, i = np.nonzero(lost)
+        out = np.full(lost.shape, -1, np.int64)
+        place = r.place[(i >= r.half).astype(int), (j - i) % r.nodes]
+        out[j, i] = (lost[j, i] - 1) * r.slots + place // r.channels + self.fabric.travel
+        return out
+
+    def noticed(self, o, declared):
+        """(declarations, slot of the last or -1) that a failure has caused."""
+        n = self.fabric.nodes
+        if o.what == "node":
+            hit = np.zeros((n, n), bool)
+            hit[o.which[0]] = hit[:, o.which[0]] = True
+        else:
+            hit = self.between(o)
+        found = declared[hit & (declared >= o.at // self.fabric.slot_time)]
+        return len(found), int(found.max(initial=-1))
+
+    def between(self, o):
+        """(n, n) bool: the pairs of nodes that a failure parts, both ways."""
+        n, ways = self.fabric.nodes, outage.Ways(self.fabric.rounds, self.fabric.ports)
+        lost = ways.lost(outage.Down.of(ways, [o]))
+        hit = np.zeros((n, n), bool)
+        hit[ways.receiver[lost], ways.sender[lost]] = True
+        return hit | hit.T
+
+    # ------------------------------------------------------------------ what was seen
+
+    def observe(self, flows):
+        k, t, toll = self.kernel, self.state.tally, self.state.toll
+        seen = super().observe(flows)
+        carried = int(t[k.LOCAL] + t[k.FORWARDED])
+        lost = dict(zip(CAUSES, toll[k.IN_FLIGHT : k.DROPPED_CELLS + 1].tolist(), strict=True))
+        seen.sections["cells"] |= {
+            "dummy": int(toll[k.SPOKEN]) - carried,
+            "released": int(toll[k.RELEASED]), "repeated": int(toll[k.REPEATS]), "duplicates": int(toll[k.DUPLICATES]),
+            "failed_slots": int(toll[k.FAILED_SLOTS]),
+        }  # fmt: skip
+        seen.sections["queue_cells"]["max_by_class"] = self.state.longest.tolist()
+        seen.sections["lost"] = {"cells": sum(lost.values()), **lost, "flows": int(self.broken_flows(flows).sum())}
+        seen.sections["failures"] = self.failures()
+        return seen
+
+    def failures(self):
+        """A row for each failure that has begun."""
+        slot_time, declared, rows = self.fabric.slot_time, self.declarations(), []
+        for k, o in enumerate(self.outages):
+            if o.at // slot_time > self.slot:
+                continue
+            links, last = self.seen[k].tolist() if self.seen[k, 0] >= 0 else self.noticed(o, declared)
+            rows.append({
+                "what": o.name, "at_ps": o.at, "until_ps": o.until,
+                "detected_ps": None if last < 0 else (last + 1) * slot_time, "links": links,
+            })  # fmt: skip
+        return rows
+
+    def broken_flows(self, flows):
+        """(flows,) bool: those that are not done, and have an end that is down or lack a cell that nobody holds."""
+        k, state, plan = self.kernel, self.state, self.plan
+        down = outage.unpack(state.down, self.fabric.nodes)
+        open_ = (state.flow[:, k.FINISH] < 0) & (np.arange(len(flows)) < state.tally[k.STARTED])
+        held = np.ones(len(state.cell), bool)
+        held[state.free[: state.tally[k.FREE]]] = False
+        copies = np.unique(state.cell[held, 1:], axis=0)  # flow, pair, seq
+        flow, pair, seq = copies.T
+        ring = state.early.shape[1] * 64
+        bit = state.early[pair, seq % ring // 64] >> (seq % 64).astype(np.uint64) & np.uint64(1)
+        fresh = (seq >= state.pair[pair, k.WANT]) & (bit == 0)
+        there = np.bincount(flow[fresh], minlength=len(flows))
+        missing = state.flow[:, k.DELIVER] - state.flow[:, k.RELEASE] - there
+        return open_ & (down[plan.src] | down[plan.dst] | (missing > 0))
+
+    def _notes(self):
+        yield from super()._notes()
+        if self.stuck and self.finished < self.flows:
+            left = self.flows - self.finished
+            yield f"nothing can move any more: {left:,} of {self.flows:,} flows will never finish"
+        broken = sum(self.broken.values())
+        if broken:
+            yield f"repair, damage and classes may break the bounds: the monitors count {broken} violations"
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def freeze(self):
+        return super().freeze() | {"outages.seen": self.seen}
+
+    def restore(self, arrays):
+        super().restore(arrays)
+        self.seen = arrays["outages.seen"].copy()

@@ -1,0 +1,168 @@
+"""Kernel and twin lose, repeat and deliver the same cells when things go wrong. `make twins` checks every index."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabrics.shoal.test_twins import SHARING, columns, drive, flows_among
+from weft.engine import fingerprint
+from weft.fabrics.shoal import adverse, adverse_arrays, arrays, kernel
+from weft.fabrics.shoal.adverse_reference import CAUSES, Adverse, Change
+from weft.schedule.outage import pack
+from weft.schedule.rotation import rounds
+
+LONG = 900  # slots in which any of these racks has come to rest
+
+
+def as_trouble(schedule, changes):
+    """The arrays that say what `changes` say."""
+    changes = [Change(), *changes]
+    n, w = schedule.nodes, len(schedule.shift)
+    cut, dead, off = np.zeros((len(changes), w, n), bool), *np.zeros((2, len(changes), n), bool)
+    for x, change in enumerate(changes):
+        for i, j in change.cut:
+            cut[x, schedule.where(i, j), i] = True
+        dead[x, list(change.dead)] = True
+        off[x, list(change.off)] = True
+    if len(changes) > 1 and changes[1].slot == 0:
+        changes, cut, dead, off = changes[1:], cut[1:], dead[1:], off[1:]
+    slots = np.array([change.slot for change in changes], np.int64)
+    return adverse_arrays.merge(schedule, (slots, pack(cut), pack(dead)), (slots, pack(off)))
+
+
+def links_among(n):
+    return st.tuples(st.integers(0, n - 1), st.integers(1, n - 1)).map(lambda p: (p[0], (p[0] + p[1]) % n))
+
+
+@st.composite
+def changes_among(draw, n, clocks=False, most=4):
+    """What breaks when: links in one direction or both, and nodes."""
+    out = []
+    for slot in sorted(draw(st.sets(st.integers(0, 150), max_size=most))):
+        links = draw(st.frozensets(links_among(n), max_size=4))
+        if draw(st.booleans()):
+            links |= {(j, i) for i, j in links}
+        dead = draw(st.frozensets(st.integers(0, n - 1), max_size=2))
+        off = draw(st.frozensets(st.integers(0, n - 1), max_size=2)) if clocks else frozenset()
+        out.append(Change(slot, links, dead, off))
+    return out
+
+
+def only_worse(changes):
+    """The same without repair."""
+    out, cut, dead = [], frozenset(), frozenset()
+    for change in changes:
+        cut, dead = cut | change.cut, dead | change.dead
+        out.append(Change(change.slot, cut, dead, change.off))
+    return out
+
+
+@st.composite
+def racks(draw):
+    n = draw(st.integers(2, 9))
+    delay = draw(st.sampled_from([0, 0, 0, 1, 2, 5, 17]))
+    schedule = rounds(
+        n, draw(st.integers(1, min(4, n - 1))), delay, draw(st.sampled_from(["auto", "rotation", "mirrored"]))
+    )
+    options = dict(
+        delay=delay,
+        ready_queues=draw(st.booleans()),
+        age_interval=draw(st.sampled_from([schedule.slots, 0, 3])),
+        sharing=draw(SHARING),
+    )
+    return schedule, options
+
+
+def carry(schedule, flows, options, *, changes=(), budget=1 << 40, ber=0.0, until=LONG, **more):
+    """(state, twin) of the same rack after the same slots."""
+    klass = [flow[4] if len(flow) > 4 else 0 for flow in flows]
+    plan = adverse_arrays.make_plan(
+        schedule, *columns(flows), klass, trouble=as_trouble(schedule, changes), ber=ber, **options, **more
+    )
+    state = adverse_arrays.make_state(plan)
+    while (why := adverse.advance(plan, state, until, budget)) in (
+        kernel.SPENT, kernel.MORE_CELLS, kernel.MORE_PAIRS, kernel.MORE_WINDOW
+    ):  # fmt: skip
+        if why != kernel.SPENT:
+            state = adverse_arrays.grow(state, why)
+    seed, cell = more.pop("seed", 0), more.pop("cell", 64)
+    luck = (seed, adverse_arrays.threshold(ber, cell), 8 * cell)
+    twin = Adverse(schedule, flows, changes=changes, luck=luck, **options, **more)
+    return plan, state, twin.run(slots=int(state.tally[kernel.SLOT])), why
+
+
+def same(plan, state, twin):
+    tally, toll = state.tally, state.toll
+    assert fingerprint.show(state.print) == str(twin.fingerprint)
+    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
+    assert tally[[kernel.LOCAL, kernel.FORWARDED, kernel.DELIVERED]].tolist() == [
+        twin.cells["local"], twin.cells["forwarded"], twin.cells["delivered"]
+    ]  # fmt: skip
+    assert tally[[kernel.MAX_QUEUE, kernel.MAX_NODE, kernel.MAX_HELD]].tolist() == [
+        twin.max_queue, twin.max_node, twin.max_held
+    ]  # fmt: skip
+    assert toll[[adverse.RELEASED, adverse.REPEATS, adverse.DUPLICATES, adverse.FAILED_SLOTS]].tolist() == [
+        twin.released, twin.repeats, twin.duplicates, twin.failed_slots
+    ]  # fmt: skip
+    assert dict(zip(CAUSES, toll[adverse.IN_FLIGHT : adverse.DROPPED_CELLS + 1].tolist(), strict=True)) == twin.lost
+    assert toll[adverse.SPOKEN] == twin.spoken
+    assert toll[[adverse.DECLARED, adverse.DETECTED]].tolist() == [twin.declared, twin.detected]
+    assert tally[kernel.OVER_SUBFLOW] == twin.broken["subflow"]
+    assert twin.unaccounted() == 0
+    assert adverse.inspect(plan, state)[1] == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), racks())
+def test_where_nothing_goes_wrong_the_fast_kernel_moves_the_same_cells(data, rack):
+    schedule, options = rack
+    flows = data.draw(flows_among(schedule.nodes))
+    fast = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), rules="paper", **options))
+    plan, state, twin, why = carry(schedule, flows, options, until=1 << 40)
+    assert why == kernel.DONE
+    same(plan, state, twin)
+    assert fingerprint.show(state.print) == fingerprint.show(fast.print)
+    assert state.flow[:, kernel.FINISH].tolist() == fast.flow[:, kernel.FINISH].tolist()
+    assert state.tally[kernel.SLOT] == fast.tally[kernel.SLOT]
+    assert state.toll[adverse.REPEATS] == state.toll[adverse.FAILED_SLOTS] == 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), racks(), st.sampled_from([1 << 40, 7]))
+def test_nodes_and_links_fail_alike_in_kernel_and_twin(data, rack, budget):
+    schedule, options = rack
+    flows = data.draw(flows_among(schedule.nodes))
+    changes = only_worse(data.draw(changes_among(schedule.nodes)))
+    plan, state, twin, _ = carry(schedule, flows, options, changes=changes, budget=budget)
+    same(plan, state, twin)
+    assert twin.broken == {"subflow": 0, "bound": 0} and state.tally[kernel.OVER_BOUND] == 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), racks())
+def test_what_is_repaired_comes_back_alike(data, rack):
+    schedule, options = rack
+    flows = data.draw(flows_among(schedule.nodes))
+    changes = data.draw(changes_among(schedule.nodes))
+    same(*carry(schedule, flows, options, changes=changes)[:3])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), racks(), st.sampled_from([1e-4, 1e-3, 0.01]), st.integers(0, 5), st.booleans())
+def test_damaged_cells_are_repeated_alike(data, rack, ber, seed, clocks):
+    schedule, options = rack
+    flows = data.draw(flows_among(schedule.nodes, most=10))
+    changes = data.draw(changes_among(schedule.nodes, clocks=True)) if clocks else ()
+    same(*carry(schedule, flows, options, changes=changes, ber=ber, seed=seed, cell=9, until=500)[:3])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), racks(), st.integers(2, 3), st.sampled_from([None, 1, 2]), st.sampled_from([0, 1e-3]), st.booleans())
+def test_classes_queue_drop_and_wait_alike(data, rack, classes, depth, ber, broken):
+    schedule, options = rack
+    flows = data.draw(flows_among(schedule.nodes))
+    flows = [(*flow, data.draw(st.integers(0, classes - 1))) for flow in flows]
+    changes = data.draw(changes_among(schedule.nodes)) if broken else ()
+    same(*carry(
+        schedule, flows, options, changes=changes, classes=classes, depth=depth, ber=ber, cell=9, until=500)[:3]
+    )  # fmt: skip
