@@ -4,22 +4,25 @@ An event *is* a row of a record array: whoever owns the table adds the fields of
 the moment of its arrival share a cache line, and scheduling one copies nothing. Rows come from a free list (`take`,
 `give`); the table never shrinks, and holds as many rows as were ever alive at once.
 
-Events of the near future hang in a ring of buckets, each `2**shift` ps wide: pushing one is two writes. When the clock
-reaches a bucket its rows are sorted, usually two or three of them. Events beyond the ring, which are timers and the
-ends of very long queues, wait in a binary heap; `peek` compares the two fronts. The width of a bucket changes the speed
-and nothing else: the order is that of (time, order), whatever the ring looks like.
+Events of the near future hang in a ring of buckets, each `2**shift` ps wide: pushing one is three writes, the third a
+bit that says that its bucket holds something, so that empty ones are skipped 64 at a time. When the clock reaches a
+bucket its rows are sorted, usually one or two of them, and the rows three buckets on are asked for: a row waits for
+thousands of events and has left the cache when its turn comes. Events beyond the ring, which are timers and the ends of
+very long queues, wait in a binary heap; `peek` compares the two fronts. The width of a bucket changes the speed and
+nothing else: the order is that of (time, order), whatever the ring looks like.
 
     r = take(c, rows); rows[r].kind = TIMER; push(c, rows, r, time)
-    cancel(rows, r)                                 # the row comes back by itself when its time is up
+    cancel(c, rows, r)                              # from the heap at once; in the ring its row stays until its time
     r = peek(c, rows, limit); release(c, rows, r)   # the earliest row not after `limit`, or NONE
 
-c is a record with the fields of `CLOCK`; it knows by address the three arrays that `schedule` makes.
+c is a record with the fields of `CLOCK`; it knows by address the four arrays that `schedule` makes.
 """
 
 import numpy as np
 from numba import carray
 
 from weft import random
+from weft.engine.bits import lowest, prefetch
 from weft.engine.random import word
 from weft.engine.views import bind, fields, inlined, kernel, pointer
 
@@ -28,12 +31,13 @@ DEAD = 0  # the kind of a cancelled event
 FIFO, LIFO, SHUFFLED = 0, 1, 2  # how events of the same picosecond are ordered
 TIES = {"fifo": FIFO, "lifo": LIFO, "random": SHUFFLED}
 _SMALL = 24  # rows that insertion sorts faster than a heap does
-_1 = np.uint64(1)
+_1, _ALL = np.uint64(1), np.uint64(2**64 - 1)
+_IN_HEAP = -2  # `next` of a row in place i of the heap is this minus i
 
 EVENT = [
     ("time", "i8"),  # when it is due, ps
     ("order", "i8"),  # its running number, by which ties are broken
-    ("next", "i4"),  # the row behind it in its bucket, its queue, or the free list
+    ("next", "i4"),  # the row behind it in its bucket, its queue, or the free list; in the heap, its place there
     ("kind", "u1"),  # what it is; DEAD once cancelled
 ]
 
@@ -52,20 +56,30 @@ CLOCK = [
     ("used", "i8"),  # rows ever taken; behind them the table is untouched
     ("ties", "i8"),  # FIFO, LIFO or SHUFFLED
     ("tie_key", "u8"),  # of the stream that shuffles ties
-    *fields("heads", "due", "heap"),
+    ("soon", "i8"),  # a row of the next bucket but one, or NONE: for those who know what else it will need
+    ("sooner", "i8"),  # a row of the next bucket, or NONE
+    *fields("heads", "held", "due", "heap"),
 ]
 
 
 def shift_for(gap: int) -> int:
-    """The bucket width, as a power of two of ps, for events that come `gap` ps apart: four to a bucket."""
-    return min(max((4 * gap).bit_length() - 1, 4), 30)
+    """The bucket width, as a power of two of ps, for events that come `gap` ps apart: hardly two to a bucket."""
+    return min(max(gap.bit_length() - 1, 4), 30)
 
 
 def schedule(c: np.ndarray, *, rows: int, shift: int, ring: int = 1 << 16, ties: str = "fifo", seed: int = 0):
-    """Make `c`, one row with the fields of CLOCK, an empty queue over `rows` rows. The arrays it lives in."""
+    """Make `c`, one row with the fields of CLOCK, an empty queue over `rows` rows. The arrays it lives in.
+
+    ring is a power of two, at least 64.
+    """
     c["shift"], c["free"], c["ties"] = shift, NONE, TIES[ties]
-    c["tie_key"] = random.key(seed, 0x7469)
-    arrays = {"heads": np.full(ring, NONE, np.int32), "due": np.zeros(rows, np.int32), "heap": np.zeros(rows, np.int32)}
+    c["tie_key"], c["soon"], c["sooner"] = random.key(seed, 0x7469), NONE, NONE
+    arrays = {
+        "heads": np.full(ring, NONE, np.int32),
+        "held": np.zeros(ring // 64, np.uint64),
+        "due": np.zeros(rows, np.int32),
+        "heap": np.zeros(rows, np.int32),
+    }
     bind(c, **arrays)
     return arrays
 
@@ -73,6 +87,11 @@ def schedule(c: np.ndarray, *, rows: int, shift: int, ring: int = 1 << 16, ties:
 @inlined
 def _heads(c):
     return carray(pointer(c.heads_at), (c.heads_size,), np.int32)
+
+
+@inlined
+def _held(c):
+    return carray(pointer(c.held_at), (c.held_size,), np.uint64)
 
 
 @inlined
@@ -132,6 +151,7 @@ def _insert(c, rows, r):
         c.first = 0
     i = c.last
     first = c.first
+    rows[r].next = NONE
     while i > first and _before(rows, r, due[i - 1]):
         due[i] = due[i - 1]
         i -= 1
@@ -178,28 +198,30 @@ def _sort(c, rows, n):
 
 
 @kernel
-def _heap_push(c, rows, r):
+def _rise(c, rows, i, r):
+    """Put row `r` in place `i` of the heap, or above it."""
     heap = _heap(c)
-    i = c.heaped
-    c.heaped += 1
     while i > 0:
         parent = (i - 1) >> 1
         if not _before(rows, r, heap[parent]):
             break
         heap[i] = heap[parent]
+        rows[heap[i]].next = _IN_HEAP - i
         i = parent
     heap[i] = r
+    rows[r].next = _IN_HEAP - i
 
 
 @kernel
-def _heap_pop(c, rows):
+def _heap_remove(c, rows, i):
+    """Take the row in place `i` out of the heap."""
     heap = _heap(c)
+    rows[heap[i]].next = NONE
     c.heaped -= 1
     n = c.heaped
-    if n == 0:
+    if i == n:
         return
     r = heap[n]
-    i = 0
     while True:
         child = 2 * i + 1
         if child >= n:
@@ -209,8 +231,9 @@ def _heap_pop(c, rows):
         if not _before(rows, heap[child], r):
             break
         heap[i] = heap[child]
+        rows[heap[i]].next = _IN_HEAP - i
         i = child
-    heap[i] = r
+    _rise(c, rows, i, r)
 
 
 @kernel
@@ -228,52 +251,90 @@ def number(c):
 @kernel
 def push(c, rows, r, time):
     """Schedule row `r` for `time`, which is not in the past."""
-    heads = _heads(c)
-    e = rows[r]
-    e.time = time
-    e.order = number(c)
-    ahead = (time >> c.shift) - c.bucket
-    if ahead <= 0:
-        _insert(c, rows, r)
-    elif ahead < heads.size:
-        i = (time >> c.shift) & (heads.size - 1)
-        e.next = heads[i]
-        heads[i] = r
-        c.ringed += 1
-    else:
-        _heap_push(c, rows, r)
+    rows[r].time = time
+    rows[r].order = number(c)
+    hang(c, rows, r)
 
 
 @kernel
-def cancel(rows, r):
-    """Make sure that row `r` is never released; it returns to the free list when its time comes."""
-    rows[r].kind = DEAD
+def hang(c, rows, r):
+    """Schedule row `r` for the time and with the number that it already has; the time is not in the past."""
+    heads = _heads(c)
+    e = rows[r]
+    ahead = (e.time >> c.shift) - c.bucket
+    if ahead <= 0:
+        _insert(c, rows, r)
+    elif ahead < heads.size:
+        i = (e.time >> c.shift) & (heads.size - 1)
+        e.next = heads[i]
+        heads[i] = r
+        _held(c)[i >> 6] |= _1 << np.uint64(i & 63)
+        c.ringed += 1
+    else:
+        c.heaped += 1
+        _rise(c, rows, c.heaped - 1, r)
+
+
+@kernel
+def cancel(c, rows, r):
+    """Make sure that row `r`, which is scheduled, is never released; it returns to the free list."""
+    if rows[r].next <= _IN_HEAP:
+        _heap_remove(c, rows, _IN_HEAP - np.int64(rows[r].next))
+        give(c, rows, r)
+    else:
+        rows[r].kind = DEAD
 
 
 @kernel
 def _turn(c, rows, limit):
-    """Sort the next bucket that holds anything, but none that begins after `limit`."""
-    heads, due = _heads(c), _due(c)
+    """Sort the next bucket that holds anything, but none that begins after `limit`. The ring is not empty."""
+    heads, held, due = _heads(c), _held(c), _due(c)
     end = limit >> c.shift
-    mask = heads.size - 1
-    b = c.bucket
-    while b < end:
-        b += 1
-        r = heads[b & mask]
-        if r != NONE:
-            heads[b & mask] = NONE
-            n = 0
-            while r != NONE:
-                due[n] = r
-                n += 1
-                r = rows[r].next
-            for i in range(n >> 1):  # oldest first, so that equal times are already in order
-                due[i], due[n - 1 - i] = due[n - 1 - i], due[i]
-            _sort(c, rows, n)
-            c.ringed -= n
-            c.bucket, c.first, c.last = b, 0, n
-            return
-    c.bucket, c.first, c.last = b, 0, 0
+    start = c.bucket + 1
+    i = start & (heads.size - 1)
+    w = i >> 6
+    bits = held[w] & (_ALL << np.uint64(i & 63))
+    ahead = -(i & 63)  # from `start` to the first bucket of word w
+    while bits == 0 and start + ahead <= end:
+        w = (w + 1) & (held.size - 1)
+        ahead += 64
+        bits = held[w]
+    c.first = c.last = 0
+    if bits == 0 or start + ahead + lowest(bits) > end:
+        c.bucket = max(c.bucket, end)
+        return
+    bit = lowest(bits)
+    i = (w << 6) + bit
+    held[w] ^= _1 << np.uint64(bit)
+    _look_ahead(c, rows, w << 6, bits & (bits - _1))
+    r = heads[i]
+    heads[i] = NONE
+    n = 0
+    while r != NONE:
+        due[n] = r
+        n += 1
+        r = rows[r].next
+    if n > 1:
+        for k in range(n >> 1):  # oldest first, so that equal times are already in order
+            due[k], due[n - 1 - k] = due[n - 1 - k], due[k]
+        _sort(c, rows, n)
+    c.ringed -= n
+    c.bucket, c.last = start + ahead + bit, n
+
+
+@inlined
+def _look_ahead(c, rows, first, bits):
+    """Ask for what the next buckets hold: of those from `first` on, the bits of `bits` name those with anything."""
+    heads = _heads(c)
+    c.soon = c.sooner = NONE
+    if bits != 0:
+        c.sooner = heads[first + lowest(bits)]
+        bits &= bits - _1
+        if bits != 0:
+            c.soon = heads[first + lowest(bits)]
+            bits &= bits - _1
+            if bits != 0:
+                prefetch(rows, np.int64(heads[first + lowest(bits)]))
 
 
 @kernel
@@ -314,7 +375,7 @@ def _unhook(c, rows, r):
     if c.first < c.last and due[c.first] == r:
         c.first += 1
     else:
-        _heap_pop(c, rows)
+        _heap_remove(c, rows, 0)
 
 
 @kernel

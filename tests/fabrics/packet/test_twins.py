@@ -92,12 +92,31 @@ def test_kernel_moves_the_same_packets_as_the_reference(transport, values, seed,
     assert_same(fabric, traffic(fabric.hosts, count, seed), seed)
 
 
+@pytest.mark.parametrize(
+    "transport",
+    [
+        "tcp:rto_min=300us,rto_first=1ms,rto_max=5ms",
+        "tcp:rto_min=300us,rto_first=1ms,rto_max=5ms,sack=true,queue=priority",
+        "dctcp:rto_min=300us,rto_first=1ms,rto_max=5ms,mark_from=2",
+        "mptcp:rto_min=300us,rto_first=1ms,rto_max=5ms,subflows=3",
+        "ndp:rto_min=300us",
+        "dcqcn:xoff=4,xon=2",
+    ],
+)
 @settings(parent=few, max_examples=5)
 @given(values=networks, seed=st.integers(0, 2**32), begin=st.integers(1, 300), lasts=st.integers(1, 500))
-def test_failures_hit_the_same_packets(values, seed, begin, lasts):
+def test_failures_hit_the_same_packets(transport, values, seed, begin, lasts):
     values = {**values, "topology": ("fattree", 16)}
     fail = f"link edge0.0-agg0.0 at {begin}us until {begin + lasts}us, switch core0.1 at {2 * begin}us"
     fail += ", links 10% at 50us until 3ms"
-    for transport in ("tcp:rto_min=300us,rto_first=1ms,rto_max=5ms", "ndp:rto_min=300us", "dcqcn:xoff=4,xon=2"):
-        fabric = build(values, transport, fail=fail, converge=40 * us)
-        assert_same(fabric, traffic(16, 20, seed), seed, until=8 * ms)
+    fabric = build(values, transport, fail=fail, converge=40 * us)
+    assert_same(fabric, traffic(16, 20, seed), seed, until=8 * ms)
+
+
+def test_a_link_that_comes_back_at_once_overtakes_what_it_had_accepted():
+    flows = Flows.of(nodes=3, src=[0, 1], dst=[2, 2], size=400_000, start=[0, 110 * us])
+    fail = "link h2-switch at 100us until 101us, link h0-switch at 104us until 105us"
+    fabric = Packet(hosts=3, topology="single", transport="tcp", mtu=9000, initial_window=40, rto=1 * ms, fail=fail)
+    seen = assert_same(fabric, flows, seed=1)
+    assert seen.sections["drops"]["link_down"] > 20
+    assert seen.finish.min() > 0

@@ -131,9 +131,11 @@ class Packet:
         rows, slots = 1 << 15, 256
         gap = wire_time(self.wire_size, int(graph.rate.max())) // graph.ports
         shift = events.shift_for(max(gap, 1))
-        # the ring reaches past a full queue, so that only timers and crowded NICs need the heap
-        longest = 2 * set_.buffer * wire_time(self.wire_size, int(graph.rate.min()))
-        ring = 1 << min(max((longest >> shift).bit_length(), 16), 18)
+        # the ring reaches past the longest hop and DCQCN's timers, so that only timeouts need the heap
+        longest = wire_time(self.wire_size, int(graph.rate.min())) + int(graph.delay.max())
+        if set_.transport == "dcqcn":
+            longest = max(longest, set_.raise_gap, set_.alpha_gap)
+        ring = 1 << min(max((longest >> shift).bit_length(), 10), 22)
         queue = events.schedule(world, rows=rows, shift=shift, ring=ring, ties=self.ties, seed=seed)
 
         transport = TRANSPORTS.index(set_.transport)
@@ -446,7 +448,7 @@ class Packet:
         from weft.fabrics.packet import state as st
 
         state = st.State(**{name: np.array(arrays[name]) for name in st.State._fields})
-        bind(state.world, **{name: getattr(state, name) for name in ("heads", "due", "heap", *st.TABLES)})
+        bind(state.world, **{name: getattr(state, name) for name in ("heads", "held", "due", "heap", *st.TABLES)})
         return state
 
     def memory(self, flows: int = 0) -> int:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from weft.engine import events
+from weft.engine.bits import prefetch
 from weft.engine.fingerprint import fold
-from weft.engine.views import kernel
-from weft.fabrics.packet.network import fail, flush, forward, freed, heed, lose, repair, settle
+from weft.engine.views import inlined, kernel
+from weft.fabrics.packet.network import fail, flush, follow, forward, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
     ALPHA,
@@ -13,6 +14,7 @@ from weft.fabrics.packet.state import (
     CNP,
     DATA,
     DCQCN,
+    DROPTAIL,
     FREE,
     LAST_PACKET,
     MPTCP,
@@ -96,6 +98,19 @@ def fire(s, r):
     events.give(s, rows(s), r)
 
 
+@inlined
+def foresee(s):
+    """Ask for the ports by which the next packets arrive, and for the packets that wait there."""
+    if s.soon != events.NONE:
+        prefetch(ports(s), np.int64(rows(s)[s.soon].port))
+        s.soon = events.NONE
+    if s.sooner != events.NONE:
+        prefetch(rows(s), np.int64(ports(s)[rows(s)[s.sooner].port].head))
+        if rows(s)[s.sooner].next != events.NONE:
+            prefetch(rows(s), np.int64(rows(s)[s.sooner].next))
+        s.sooner = events.NONE
+
+
 @kernel
 def advance(world, until, budget):
     """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
@@ -129,6 +144,7 @@ def advance(world, until, budget):
             s.now = max(s.now, until)
             return DONE
         events.release(s, rows(s), r)
+        foresee(s)
         p = rows(s)[r]
         if p.kind <= LAST_PACKET:
             s.hops += 1
@@ -138,15 +154,18 @@ def advance(world, until, budget):
             if p.epoch != port.epoch:
                 s.drop_down += 1
                 lose(s, r)
-            elif port.to >= hosts and p.kind < PAUSE:
-                forward(s, r, np.int64(port.to))
-            elif p.kind == PAUSE or p.kind == RESUME:
-                heed(s, r)
-                s.conserved_out += 1
-                events.give(s, rows(s), r)
             else:
-                deliver(s, r)
-                flush(s)
+                if s.queue == DROPTAIL:
+                    follow(s, np.int64(p.port))
+                if p.kind == PAUSE or p.kind == RESUME:
+                    heed(s, r)
+                    s.conserved_out += 1
+                    events.give(s, rows(s), r)
+                elif port.to >= hosts:
+                    forward(s, r, np.int64(port.to))
+                else:
+                    deliver(s, r)
+                    flush(s)
         elif p.kind == FREE:
             k = np.int64(p.port)
             events.give(s, rows(s), r)

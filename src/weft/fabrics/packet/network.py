@@ -2,10 +2,13 @@
 
 A drop-tail port needs no event of its own. It is first come, first served, so the moment a packet leaves is known when
 it is accepted: after everything accepted before it. Drop, mark and arrival at the far end are decided there, in one
-event a hop. Ports where a later packet may overtake (trimming, priorities) keep two linked queues and choose when they
-are free; but nobody can tell before the packet being sent has crossed the link or another one comes, and whoever looks
-first calls `settle`, which makes the choices that were due. Only where somebody else depends on the moment a packet
-leaves (pauses, shared buffers) does a FREE event tell it.
+event a hop. Only the first of the packets that a port has accepted is in the event queue; the others wait behind it,
+their times and numbers already theirs, so that the queue is as long as there are busy ports.
+
+Ports where a later packet may overtake (trimming, priorities) keep two linked queues and choose when they are free; but
+nobody can tell before the packet being sent has crossed the link or another one comes, and whoever looks first calls
+`settle`, which makes the choices that were due. Only where somebody else depends on the moment a packet leaves (pauses,
+shared buffers) does a FREE event tell it.
 
 A record such as `port` is a view of its row: assigning to its fields writes there.
 """
@@ -13,6 +16,7 @@ A record such as `port` is a view of its row: assigning to its fields writes the
 import numpy as np
 
 from weft.engine import events
+from weft.engine.bits import prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.random import below, word
 from weft.engine.views import inlined, kernel
@@ -115,7 +119,28 @@ def accept_fifo(s, r, k):
     port.carried_bytes += p.size
     p.port = k
     p.epoch = port.epoch
-    schedule(s, r, port.busy + port.delay)
+    p.time = port.busy + port.delay
+    p.order = events.number(s)
+    if port.packets == 0:
+        events.hang(s, rows(s), r)
+    elif port.packets == 1:
+        port.head = port.tail = r
+    else:
+        rows(s)[port.tail].next = r
+        port.tail = r
+    port.packets += 1
+
+
+@inlined
+def follow(s, k):
+    """Drop-tail port k has delivered a packet: schedule the arrival of the one behind it."""
+    port = ports(s)[k]
+    port.packets -= 1
+    if port.packets > 0:
+        r = np.int64(port.head)
+        port.head = rows(s)[r].next
+        prefetch(rows(s), np.int64(port.head))  # a packet's time ahead
+        events.hang(s, rows(s), r)
 
 
 @inlined
@@ -376,9 +401,10 @@ def route(s, r, node):
         turn = group(s)[g, 2]
         group(s)[g, 2] = turn + 1 if turn + 1 < count else 0
         return np.int64(choices(s)[first + turn])
-    turn = p.path % count
-    p.path = p.path // count
-    return np.int64(choices(s)[first + turn])
+    path, among = np.uint32(p.path), np.uint32(count)
+    left = path // among
+    p.path = left
+    return np.int64(choices(s)[first + np.int64(path - left * among)])
 
 
 @kernel
@@ -430,6 +456,11 @@ def fail(s, k):
     port.up = 0
     port.epoch += 1
     port.busy = s.now
+    if s.queue == DROPTAIL:  # what is on its way is lost when it would have arrived, each at its own time
+        while port.packets > 1:
+            follow(s, k)
+        port.packets = 0
+        return
     while port.packets_high > 0:
         r = np.int64(port.head_high)
         port.head_high = rows(s)[r].next

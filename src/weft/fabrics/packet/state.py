@@ -59,7 +59,7 @@ PORT = np.dtype(
         ("turn", "u1"),  # headers sent since the last data packet
         ("", "u1"),
         # 64 bytes: all a drop-tail port needs
-        ("head", "i4"),  # low queue
+        ("head", "i4"),  # low queue; of a drop-tail port, what it has accepted behind the packet that arrives next
         ("tail", "i4"),
         ("head_high", "i4"),  # queue that goes first
         ("tail_high", "i4"),
@@ -214,9 +214,10 @@ class State(NamedTuple):
     """
 
     world: np.ndarray  # (1,) WORLD  the clock, the parameters, the counters, and where everything else lies
-    heads: np.ndarray  # (ring,) int32 \
-    due: np.ndarray  # (rows,) int32    } the event queue
-    heap: np.ndarray  # (rows,) int32  /
+    heads: np.ndarray  # (ring,) int32
+    held: np.ndarray  # (ring / 64,) uint64  with the three around it, the event queue
+    due: np.ndarray  # (rows,) int32
+    heap: np.ndarray  # (rows,) int32
     rows: np.ndarray  # (rows,) PACKET
     ports: np.ndarray  # (ports,) PORT
     buffered: np.ndarray  # (nodes,) int64  bytes that wait in a switch

@@ -167,9 +167,9 @@ def on_cnp(s, r):
     sub.alpha += (ONE - sub.alpha) >> s.gain_shift
     sub.stage = sub.stage_bytes = sub.credit = 0
     if sub.timer_alpha != events.NONE:
-        events.cancel(rows(s), sub.timer_alpha)
+        events.cancel(s, rows(s), sub.timer_alpha)
     if sub.timer_raise != events.NONE:
-        events.cancel(rows(s), sub.timer_raise)
+        events.cancel(s, rows(s), sub.timer_raise)
     sub.timer_alpha = new_timer(s, slot, 0, ALPHA, s.now + s.alpha_gap)
     sub.timer_raise = new_timer(s, slot, 0, RAISE, s.now + s.raise_gap)
 

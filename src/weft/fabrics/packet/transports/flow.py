@@ -226,7 +226,7 @@ def arm(s, slot, k, deadline):
     if sub.timer != events.NONE:
         if rows(s)[sub.timer].time <= deadline:
             return
-        events.cancel(rows(s), sub.timer)
+        events.cancel(s, rows(s), sub.timer)
     sub.timer = new_timer(s, slot, k, RTO, deadline)
 
 
@@ -260,13 +260,13 @@ def close_slot(s, slot):
     for i in range(slot * s.subflows, (slot + 1) * s.subflows):
         sub = subs(s)[i]
         if sub.timer != events.NONE:
-            events.cancel(rows(s), sub.timer)
+            events.cancel(s, rows(s), sub.timer)
         if sub.timer_wait != events.NONE:
-            events.cancel(rows(s), sub.timer_wait)
+            events.cancel(s, rows(s), sub.timer_wait)
         if sub.timer_alpha != events.NONE:
-            events.cancel(rows(s), sub.timer_alpha)
+            events.cancel(s, rows(s), sub.timer_alpha)
         if sub.timer_raise != events.NONE:
-            events.cancel(rows(s), sub.timer_raise)
+            events.cancel(s, rows(s), sub.timer_raise)
     flow = flows(s)[slot]
     flow.id = -1
     s.live -= 1
