@@ -16,10 +16,12 @@ from weft.papers.shoal import (
     fig14,
     fig15,
     fig16,
+    fig17,
     fig18,
     prototype,
     rack,
     readings,
+    repair,
 )  # fmt: skip
 from weft.units import ns, us
 
@@ -45,6 +47,8 @@ def tiny(module):
     if module is fairness:
         few = [replace(w, flows=4, duration=60 * us) for w in whole.workloads[:1]]
         return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics], workloads=few)
+    if module in (fig17, repair):
+        return module.runs_of(16, 120 * us)
     if module is readings:
         one, every, incast, *loads = whole.workloads
         few = [replace(one, duration=20 * us), replace(every, pairs=16, duration=20 * us), replace(incast, fan_in=8)]
@@ -124,6 +128,11 @@ def doctored(table, **change):
             "bound_broken": lambda row: 1,
         }),
         (fig18, {"max_queue": lambda row: 11}),
+        (fig17, {"tail_ratio": lambda row: 2.0, "goodput_ratio": lambda row: 0.9}),
+        (repair, {
+            "slots_failed": lambda row: 1 - row["dead"] / 200, "goodput_repaired": lambda row: 1.0,
+            "goodput_failed": lambda row: 2.0,
+        }),
         (readings, {"all_pairs": lambda row: 0.9, "incast": lambda row: 1.5}),
         (epochs, {"ratio": lambda row: 2.0}),
         (fairness, {key: lambda row: 0.98 for key in fairness.IDEALS}),
@@ -142,6 +151,41 @@ def test_every_check_fails_where_the_paper_would_be_wrong(module, change, tables
 def test_the_longest_queue_of_other_flows_than_the_papers_is_at_best_consistent(tables):
     table = doctored(tables["shoal/18"], max_queue=lambda row: 10)
     assert [judge(claim, table, "paper")["verdict"] for claim in fig18.CLAIMS] == ["not run", "not run", "consistent"]
+
+
+def test_fig_17_agrees_with_the_paper_where_its_ratios_do(tables):
+    table = doctored(
+        tables["shoal/17"], goodput_ratio=lambda row: 1 - row["dead"] / 100,
+        tail_ratio=lambda row: {20: 1.2, 40: 1.5}.get(row["dead"], 1.0),
+    )  # fmt: skip
+    assert {judge(claim, table, "paper")["verdict"] for claim in fig17.CLAIMS} == {"reproduced"}
+
+
+def test_the_traffic_of_the_dead_finishes_only_where_there_is_none(tables):
+    for row in tables["shoal/17"]:
+        if row["offered"] != "all":
+            assert row["unfinished"] == 0
+        elif row["dead"] >= 20:
+            assert row["unfinished"] > 0
+    flows = {(row["offered"], row["dead"]): row["flows"] for row in tables["shoal/17"]}
+    assert flows["discarded", 50] < flows["survivors", 50] < flows["all", 50]
+
+
+def test_a_repaired_rack_carries_the_flows_of_the_survivors():
+    study = repair.runs_of(16, 60 * us)
+    for failed, mended in zip(study.points[::2], study.points[1::2], strict=True):
+        alive = failed.workload.alive(16, repair.SEED)
+        before, after = (point.workload.draw(nodes=n, link=point.fabric.link, seed=repair.SEED)
+                         for point, n in ((failed, 16), (mended, len(alive))))  # fmt: skip
+        assert mended.fabric.nodes == len(alive)
+        assert (before.src == alive[after.src]).all() and (before.start == after.start).all()
+
+
+def test_repaired_slots_are_used_again(tables):
+    rows = tables["shoal/repair"]
+    assert [row["alive"] for row in rows] == [16, 14, 13, 11, 10, 8]
+    assert all(row["slots_repaired"] >= row["slots_failed"] for row in rows)
+    assert rows[-1]["slots_failed"] == 7 / 16 and rows[-1]["slots_repaired"] == 7 / 8
 
 
 def test_every_reading_has_a_row_of_its_own(tables):
