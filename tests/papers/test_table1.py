@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+import weft
 from weft.failures import Outage
 from weft.papers import answer, judge
 from weft.papers.shoal import table1
-from weft.schedule.outage import cuts, unpack, unused
+from weft.schedule.outage import cuts, plan, unpack, unused
 from weft.schedule.rotation import rounds
 from weft.topology.circuit import CircuitClos
+from weft.units import us
 
 
 def every(component, nodes, ports):
@@ -40,6 +42,16 @@ def test_the_counts_are_those_of_failing_each_component_in_turn(nodes, ports):
             ])  # fmt: skip
         ours = [row[key] for key in ("lost", "unused", "lost_survivors", "unused_survivors")]
         np.testing.assert_allclose(ours, np.mean(shares, axis=0), err_msg=row["component"])
+
+
+@pytest.mark.parametrize("what", ["spine 0", "leaf 1", "link 3", "uplink 0.1", "uplink 0.1 upward"])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_run_leaves_unused_what_the_table_counts(what, channels):
+    rack = weft.Shoal(nodes=18, channels=channels, ports=6, fail=what)
+    summary = weft.run(rack, weft.Permutation(duration=100 * us), seed=1).summary()
+    lost = unpack(cuts(rack.rounds, plan(what, rack.rounds, 6), rack.slot_time, 6).cut[0], 18)
+    epochs = 100 * us / rack.epoch
+    assert summary["cells"]["failed_slots"] == pytest.approx(unused(rack.rounds, lost).sum() * epochs, rel=0.01)
 
 
 @pytest.fixture(scope="module")
