@@ -31,6 +31,7 @@ from weft.errors import BadInput
 from weft.random import key, permutation
 from weft.units import parse_time, show_time
 
+LATEST = 1 << 62  # ps, as for flows: 53 days, and twice that still fits a machine word
 STREAM = 0x6661696C  # of the draws of the first entry; the others follow
 PLURALS = {"nodes": "node", "links": "link", "leaves": "leaf", "spines": "spine", "uplinks": "uplink"}
 WAYS = ("upward", "downward")
@@ -110,7 +111,7 @@ def share_of(text: str, what: str, count: int) -> int | None:
     """How many of `count` things a percentage is, to the nearest whole one; None if `text` is not a percentage."""
     if "%" not in text:
         return None
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)%", text)
+    match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{0,9})?)%", text)
     if not match or Fraction(match[1].rstrip(".")) > 100:
         raise BadInput(f"a share of {what} must be a percentage from 0% to 100%, not {text!r}")
     return int(count * Fraction(match[1].rstrip(".")) / 100 + Fraction(1, 2))
@@ -162,13 +163,15 @@ def _entry(text) -> Entry:
         raise BadInput(f"a failure must begin at 0 ps or later, not {text!r}")
     if until is not None and until <= at:
         raise BadInput(f"a failure must end after it begins, not {text!r}")
+    if max(at, until or 0) > LATEST:
+        raise BadInput(f"a failure must begin and end within 53 days, not {text!r}")
     if not cuts[0]:
         raise BadInput(f"a failure must begin with what fails, not {text!r}")
     return Entry(text, tuple(words[: cuts[0]]), at, until)
 
 
 def _asked(entry, counts, planes):
-    """([outages], None) of an entry that names things, or ([], (entry, kind, how many)) of a share."""
+    """([outages], None) of an entry that names things, or ([], what `_drawn` needs to know) of a share."""
     words, plane = list(entry.words), None
     if words[0] == "plane":
         plane = _number("a plane", words[1] if len(words) > 1 else "", planes)
@@ -202,7 +205,7 @@ def _which(kind, name, shape):
 
 
 def _number(thing, text, count):
-    if not re.fullmatch(r"[0-9]+", text) or int(text) >= count:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) >= count:
         raise BadInput(f"{thing} must be from 0 to {count - 1}, not {text!r}")
     return int(text)
 
