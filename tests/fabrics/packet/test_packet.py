@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from weft.errors import BadInput, MonitorTripped
 from weft.fabrics.packet.fabric import Packet
 from weft.fabrics.packet.settings import Settings, presets, settings
-from weft.units import KB, Gbps, ms, ns, us, wire_time
+from weft.units import KB, Gbps, ms, ns, s, us, wire_time
 from weft.workload.flows import ENDLESS, Flows
 
 EVERY = ["tcp", "dctcp", "mptcp", "ndp", "dcqcn"]
@@ -139,6 +139,37 @@ def test_traffic_survives_a_failed_link_once_routes_have_changed(transport):
     seen = run(fabric, flows, until=200 * ms)
     assert (seen.finish > 0).all()
     assert seen.sections["drops"]["link_down"] > 0
+
+
+def test_ndp_leaves_a_dead_path_out_before_routes_have_changed():
+    """Core 0.0 is dead for all of the run, and nobody tells the switches."""
+    flows = Flows.of(nodes=16, src=np.arange(4), dst=np.arange(4) + 12, size=2_000_000, start=0)
+    seen = {}
+    for scoreboard in ("true", "false"):
+        transport = f"ndp:scoreboard={scoreboard}"
+        fabric = Packet(hosts=16, transport=transport, fail="switch core0.0 at 1us", converge=1 * s)
+        seen[scoreboard] = run(fabric, flows)
+    assert (seen["true"].finish > 0).all() and (seen["false"].finish > 0).all()
+    assert seen["true"].sections["retransmissions"] < seen["false"].sections["retransmissions"]
+    assert seen["true"].finish.mean() < 0.7 * seen["false"].finish.mean()
+
+
+def test_ndp_goes_on_when_the_last_pull_was_lost():
+    """Both ways to host 1 are dark while its pulls are due: nothing is in flight, and nobody would speak again."""
+    flows = Flows.of(nodes=2, src=[0], dst=[1], size=200_000, start=0)
+    fabric = Packet(hosts=2, topology="single", transport="ndp", mtu=9000, fail="link h1-switch at 60us until 300us")
+    seen = run(fabric, flows, until=100 * ms)
+    assert seen.finish[0] > 0 and seen.sections["timeouts"] > 0
+
+
+def test_a_shared_buffer_gives_a_lone_incast_more_room_than_its_port_has():
+    """Six of seven ports are idle; with half of what is free, one port may hold 7/3 of its own buffer."""
+    flows = Flows.of(nodes=7, src=np.arange(6) + 1, dst=[0] * 6, size=300_000, start=0)
+    for transport in ("tcp", "dctcp"):
+        fabric = Packet(hosts=7, topology="single", transport=f"{transport}:mark_from=0", buffer=20, initial_window=30)
+        own, shared = run(fabric, flows), run(replace(fabric, transport=f"{fabric.transport},share=0.5"), flows)
+        assert own.sections["queue"]["max_packets"] <= 20
+        assert 40 <= shared.sections["queue"]["max_packets"] <= 47
 
 
 def test_second_half_throughput_leaves_the_start_out():

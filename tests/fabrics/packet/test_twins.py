@@ -83,6 +83,9 @@ def build(values, transport, **more):
         "dcqcn:rto_min=300us,rto_first=300us,mark_from=1,mark_all=4,mark_chance=0.5,xoff=4,xon=2,raise_bytes=8KB",
         "dcqcn:rto_min=300us,rto_first=300us,share=0.2,xoff=2,xon=1,mark_from=2,ack_every=3,max_window=12",
         "ndp:rto_min=100us,bounce=false,trim_tail=false,prefer=2",
+        "ndp:rto_min=100us,scoreboard=false,share=0.25",
+        "dctcp:rto_min=300us,rto_first=1ms,mark_from=2,share=0.5",
+        "mptcp:rto_min=300us,rto_first=1ms,subflows=3,share=1",
     ],
 )
 @few
@@ -100,7 +103,9 @@ def test_kernel_moves_the_same_packets_as_the_reference(transport, values, seed,
         "dctcp:rto_min=300us,rto_first=1ms,rto_max=5ms,mark_from=2",
         "mptcp:rto_min=300us,rto_first=1ms,rto_max=5ms,subflows=3",
         "ndp:rto_min=300us",
+        "ndp:rto_min=100us,share=0.5",
         "dcqcn:xoff=4,xon=2",
+        "dctcp:rto_min=300us,rto_first=1ms,rto_max=5ms,mark_from=2,share=0.5",
     ],
 )
 @settings(parent=few, max_examples=5)

@@ -100,6 +100,11 @@ class Packet:
         return table
 
     @property
+    def _in_time(self) -> bool:
+        """Whether ports count their backlog in ps and need no event of their own: see network.py."""
+        return self.settings.queue == "droptail" and not self.settings.share
+
+    @property
     def payload(self) -> int:
         """Bytes of a flow in a full packet."""
         return self.mtu - self.settings.header
@@ -144,8 +149,9 @@ class Packet:
         xoff = set_.xoff * self.wire_size
         values = {
             "transport": transport,
-            "queue": QUEUES.index(set_.queue),
-            "lazy": set_.queue == "trim" or (set_.queue == "priority" and not set_.share),
+            "queue": QUEUES.index(set_.queue) if self._in_time or set_.queue != "droptail" else st.SHARED,
+            "lazy": set_.queue in ("trim", "priority") and not set_.share,
+            "scoreboard": set_.scoreboard and set_.transport == "ndp" and set_.routing == "permuted",
             "routing": ROUTINGS.index(set_.routing),
             "reach": reach,
             "anchors": table.table.shape[1],
@@ -197,6 +203,8 @@ class Packet:
             out=np.zeros((subs, reach), np.uint8),
             got=np.zeros((subs, reach), np.uint8),
             order=np.zeros((subs, paths), np.int32),
+            via=np.zeros((subs, reach if set_.transport == "ndp" else 1), np.uint16),
+            score=np.zeros((subs, paths, 3), np.int32),
             traffic=traffic,
             print=fingerprint.start(),
             seed=np.array([seed], np.int64),
@@ -216,9 +224,8 @@ class Packet:
         ports["delay"], ports["rate"] = np.repeat(graph.delay, 2), np.repeat(graph.rate, 2)
         ports["pace"] = np.where(8 * s % ports["rate"] == 0, 8 * s // ports["rate"], 0)
         ports["up"], ports["host"] = 1, ports["frm"] < self.hosts
-        in_time = set_.queue == "droptail"  # such a port counts its backlog in ps: see network.py
         for k, rate in enumerate(ports["rate"].tolist()):
-            unit = wire_time(self.wire_size, rate) if in_time else self.wire_size
+            unit = wire_time(self.wire_size, rate) if self._in_time else self.wire_size
             ports["capacity"][k] = set_.buffer * unit
             ports["mark_from"][k] = set_.mark_from * unit if set_.mark_from else NEVER
             ports["mark_all"][k] = max(set_.mark_all, set_.mark_from) * unit if set_.mark_from else NEVER
@@ -269,7 +276,7 @@ class Packet:
             if why == kernel.GROW_ROWS:
                 self._grow(state, ("rows", "due", "heap"))
             elif why == kernel.GROW_SLOTS:
-                self._grow(state, ("flows", "subs", "out", "got", "order"))
+                self._grow(state, ("flows", "subs", "out", "got", "order", "via", "score"))
             elif why == kernel.PAUSED:
                 stride = min(max(int(stride * _STRIDE / max(took, 1e-4)), 1_000), 2_000_000)
             else:
@@ -344,7 +351,7 @@ class Packet:
         waiting = int(ports["packets"].sum() + ports["packets_high"].sum())
         on_their_way = int(world["conserved_in"] - world["conserved_out"])
         laws = {"conservation": int(not waiting <= on_their_way <= int(world["alive"]))}
-        if self.settings.queue == "droptail":
+        if self._in_time:
             laws["buffer"] = int((ports["peak"] > ports["capacity"]).sum())
         if self.settings.queue == "lossless":
             laws["lossless"] = int(world["drop_lossless"])
@@ -358,10 +365,10 @@ class Packet:
         world, ports, set_ = state.world[0], state.ports, self.settings
         inner = ports["host"] == 0
         peaks = ports["peak"][inner]
-        if set_.queue == "droptail":  # ps of backlog to bytes
+        if self._in_time:  # ps of backlog to bytes
             peaks = peaks.astype(object) * ports["rate"][inner].astype(object) // (8 * s)
         peak = int(max(peaks, default=0))
-        exact = set_.queue != "droptail"
+        exact = not self._in_time
         count = {name: int(world[name]) for name in world.dtype.names if not name.endswith(("_at", "_size"))}
         now = int(world["now"])
         finish, received = state.traffic["finish"].copy(), state.traffic["received"].copy()
@@ -462,7 +469,7 @@ class Packet:
             graph.ports * st.PORT.itemsize
             + self.routes.table.nbytes
             + flows * st.TRAFFIC.itemsize
-            + live * set_.subflows * (st.SUB.itemsize + 2 * set_.max_window)
+            + live * set_.subflows * (st.SUB.itemsize + (4 if set_.transport == "ndp" else 2) * set_.max_window)
             + live * window * st.PACKET.itemsize
             + SAMPLES * (1 + self.hosts) * 8
             + (1 << 24)

@@ -31,6 +31,7 @@ from weft.fabrics.packet.state import (
     PRIORITY,
     RESUME,
     ROUND_ROBIN,
+    SHARED,
     TRIM,
     TRIMMED,
     URGENT,
@@ -321,9 +322,14 @@ def accept_queue(s, r, k):
     if s.lazy == 1:
         settle(s, k)
     high = p.kind != DATA or p.flags & TRIMMED != 0 or (p.flags & URGENT != 0 and s.queue == PRIORITY)
+    if s.queue == SHARED:
+        high = False
     if not high and port.host == 0:
+        room = port.capacity
+        if s.share > 0:
+            room = s.share * (pool(s)[port.frm] - buffered(s)[port.frm]) >> 10
         if s.queue == TRIM:
-            if port.packets > 0 and port.bytes + p.size > port.capacity:
+            if port.packets > 0 and port.bytes + p.size > room:
                 port.draws += 1
                 if s.trim_tail == 1 and below(word(s.key ^ np.uint64(k), port.draws), 2) == 1:
                     r = _replace_tail(s, r, k)
@@ -339,16 +345,12 @@ def accept_queue(s, r, k):
                 s.drop_lossless += 1
                 lose(s, r)
                 return events.NONE
-        else:
-            room = port.capacity
-            if s.share > 0:
-                room = s.share * (pool(s)[port.frm] - buffered(s)[port.frm]) >> 10
-            if port.bytes + p.size > room:
-                port.dropped += 1
-                s.drop_full += 1
-                lose(s, r)
-                return events.NONE
-        if not high and congested(s, k, port.bytes):
+        elif port.bytes + p.size > room:
+            port.dropped += 1
+            s.drop_full += 1
+            lose(s, r)
+            return events.NONE
+        if not high and p.kind == DATA and congested(s, k, port.bytes):
             p.flags |= MARKED
             port.marked += 1
             s.marks += 1

@@ -200,11 +200,12 @@ class Port:
         self.rate, self.delay = int(graph.rate[k // 2]), int(graph.delay[k // 2])
         self.host = self.frm < graph.hosts
         self.busy, self.failures, self.up = 0, 0, True
-        self.lazy = set_.queue == "trim" or (set_.queue == "priority" and not set_.share)
+        self.lazy = set_.queue in ("trim", "priority") and not set_.share
+        self.fifo = set_.queue == "droptail" and not set_.share  # the moment a packet leaves is known when it comes
         self.data, self.headers = deque(), deque()
         self.paused = self.stopped = self.timed = False
         self.turn = self.draws = self.ingress = 0
-        unit = wire_time(net.fabric.wire_size, self.rate) if set_.queue == "droptail" else net.fabric.wire_size
+        unit = wire_time(net.fabric.wire_size, self.rate) if self.fifo else net.fabric.wire_size
         self.capacity = set_.buffer * unit
         self.header_capacity = 1 << 60 if set_.queue == "lossless" else set_.buffer * net.fabric.wire_size
         self.mark_from, self.mark_all = set_.mark_from * unit, max(set_.mark_all, set_.mark_from) * unit
@@ -230,7 +231,7 @@ class Port:
         """Queue a packet, or lose it; a header that is turned round here comes back."""
         if not self.up:
             return self.net.lose(packet)
-        return self.accept_fifo(packet) if self.set.queue == "droptail" else self.accept_queue(packet)
+        return self.accept_fifo(packet) if self.fifo else self.accept_queue(packet)
 
     def accept_fifo(self, packet):
         net = self.net
@@ -253,8 +254,12 @@ class Port:
         net, set_ = self.net, self.set
         self.settle()
         high = packet.kind != "data" or packet.trimmed or (packet.urgent and set_.queue == "priority")
+        high = high and set_.queue != "droptail"
         if not high and not self.host:
-            full = self.held(self.data) + packet.size > self.capacity
+            room = self.capacity
+            if set_.share:
+                room = int(set_.share * 1024) * (net.pool[self.frm] - net.buffered[self.frm]) >> 10
+            full = self.held(self.data) + packet.size > room
             if set_.queue == "trim":
                 if full and self.data:
                     if self.draw_tail():
@@ -267,13 +272,9 @@ class Port:
                 room = 1 << 60 if set_.share else set_.xoff * net.fabric.wire_size + net.fabric.headroom
                 if packet.came.ingress + packet.size > room:
                     return net.lose(packet)
-            else:
-                if set_.share:
-                    free = net.pool[self.frm] - net.buffered[self.frm]
-                    full = self.held(self.data) + packet.size > int(set_.share * 1024) * free >> 10
-                if full:
-                    return net.lose(packet)
-            if not high:
+            elif full:
+                return net.lose(packet)
+            if not high and packet.kind == "data":
                 self.mark(packet, self.held(self.data))
         if high and not self.host and self.held(self.headers) + packet.size > self.header_capacity:
             trimmed = set_.queue == "trim" and packet.kind == "data"
@@ -527,7 +528,7 @@ class Flow:
             self.flow, self.k, self.net, self.set = flow, k, net, net.set
             self.key = word(net.key, flow.f * 16 + k)
             self.path = below_one(self.key, PATHS) if net.set.routing != "single" else 0
-            self.draws = self.walked = 0
+            self.draws, self.order, self.left_out = 0, [], set()
             self.una = self.nxt = self.top = 0
             self.last = -1
             self.window = net.set.initial_window * flow.payload
@@ -537,6 +538,7 @@ class Flow:
             self.backoff = 0
             self.have: set[int] = set()
             self.expected = 0
+            self.via: dict[int, int] = {}  # segment -> path it was last sent by
 
         def timers(self):
             return [self.timer]
@@ -549,17 +551,22 @@ class Flow:
                 order[p], order[q] = order[q], order[p]
             return order
 
-        def next_path(self):
+        def next_path(self, data):
             if self.set.routing == "random":
                 self.draws += 1
                 return below_one(word(self.key, self.draws), PATHS)
             if self.set.routing == "permuted":
-                paths = self.flow.path_count
-                if self.walked % paths == 0:
-                    self.order = self.shuffled(paths)
-                self.walked += 1
-                return self.order[(self.walked - 1) % paths]
+                while True:
+                    if not self.order:
+                        self.judge()
+                        self.order = self.shuffled(self.flow.path_count)
+                    path = self.order.pop(0)
+                    if not data or path not in self.left_out:
+                        return path
             return self.path
+
+        def judge(self):
+            """Find paths to leave out of the permutation that begins; only NDP does."""
 
         def payload_of(self, seq):
             return self.flow.tail if seq == self.last else self.flow.payload
@@ -580,13 +587,15 @@ class Flow:
                 self.net.count["resent"] += 1
             self.top = max(self.top, seq + 1)
             size = max(self.payload_of(seq) + self.set.header + WIRE, LEAST)
-            packet = Packet("data", size, flow, self.k, flow.dst, seq, self.next_path(), self.net.now)
+            packet = Packet("data", size, flow, self.k, flow.dst, seq, self.next_path(data=True), self.net.now)
+            self.via[seq] = packet.path
             packet.urgent = flow.urgent
             self.net.outbox.append((packet, flow.src))
 
         def send_control(self, kind, seq, echo=-1, sent=0, echoes_mark=False):
             flow = self.flow
-            packet = Packet(kind, self.set.control, flow, self.k, flow.src, seq, self.next_path(), sent, echo)
+            path = self.next_path(data=False)
+            packet = Packet(kind, self.set.control, flow, self.k, flow.src, seq, path, sent, echo)
             packet.echoes_mark = echoes_mark
             self.net.outbox.append((packet, flow.dst))
 
@@ -847,10 +856,12 @@ class Ndp(Flow):
             self.lost: list[int] = []
             self.answers = self.answered = 0
             self.owed, self.pulled, self.queued = 0, 0, False
+            self.tried, self.failed = [0] * flow.path_count, [0] * flow.path_count
 
         # the sender
 
         def begin(self):
+            self.heard = self.net.now
             for _ in range(self.set.initial_window):
                 if not self.send_next():
                     return
@@ -867,6 +878,20 @@ class Ndp(Flow):
                 return True
             return False
 
+        def judge(self):
+            """Leave paths out that failed four times and twice as often as all; forget half after 16 tries each."""
+            if self.set.scoreboard:
+                every, bad = sum(self.tried), sum(self.failed)
+                scores = list(zip(self.tried, self.failed, strict=True))
+                self.left_out = {p for p, (of, f) in enumerate(scores) if f >= 4 and f * every > 2 * bad * of}
+                if every >= 16 * len(scores):
+                    self.tried, self.failed = [n // 2 for n in self.tried], [n // 2 for n in self.failed]
+
+        def tally(self, seq, failed):
+            if self.set.scoreboard and self.set.routing == "permuted":
+                self.tried[self.via[seq]] += 1
+                self.failed[self.via[seq]] += failed
+
         def send(self, seq):
             self.flying[seq] = "fresh"
             self.send_segment(seq)
@@ -875,11 +900,13 @@ class Ndp(Flow):
 
         def on_ack(self, packet):
             seq = packet.echo
+            self.heard = self.net.now
             self.answers += 1
             if seq in self.lost:
                 self.lost.remove(seq)
             elif self.flying.pop(seq, None) is None:
                 return
+            self.tally(seq, failed=False)
             self.arrived.add(seq)
             while self.una in self.arrived:
                 self.arrived.remove(self.una)
@@ -888,31 +915,37 @@ class Ndp(Flow):
                 self.flow.close()
 
         def on_nack(self, packet):
+            self.heard = self.net.now
             self.answers += 1
             if self.flying.pop(packet.echo, None):
+                self.tally(packet.echo, failed=True)
                 self.lost.append(packet.echo)
 
         def on_returned(self, packet):
             if self.flying.pop(packet.seq, None):
+                self.tally(packet.seq, failed=True)
                 self.lost.append(packet.seq)
                 if not self.flying and self.answered >= self.answers:
                     self.send_next()
 
         def on_pull(self, packet):
+            self.heard = self.net.now
             while self.answered < packet.seq:
                 self.answered += 1
                 self.send_next()
 
         def on_timeout(self):
             self.deadline = 0
+            forgotten = not self.flying and self.net.now - self.heard >= self.set.rto_max and self.send_next()
             late = [seq for seq, age in self.flying.items() if age == "old"]
             for seq in self.flying:
                 self.flying[seq] = "old"
             for seq in sorted(late):
+                self.tally(seq, failed=True)
                 self.send(seq)
-            if late:
+            if late or forgotten:
                 self.net.count["timeouts"] += 1
-            if self.una < self.nxt and not self.deadline:
+            if not self.deadline:
                 self.arm(self.net.now + self.set.rto_min)
 
         # the receiver

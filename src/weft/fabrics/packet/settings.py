@@ -48,6 +48,7 @@ class Settings:
 
     prefer: int = param(255, "headers that may pass before a waiting data packet goes; 255 is strict priority")
     trim_tail: bool = param(True, "trim the packet at the tail instead of the newcomer every other time, at random")
+    scoreboard: bool = param(True, "leave paths out for a while that fail twice as often as all together (NDP)")
     bounce: bool = param(True, "return headers that find the header queue full to their sender")
 
     xoff: int = param(15, "packets from one port at which its sender is told to pause")

@@ -18,7 +18,7 @@ MARKED, ECHO, TRIMMED, BOUNCED, AGAIN, URGENT = 1, 2, 4, 8, 16, 32
 
 # Transports, queues, routings.
 TCP, DCTCP, MPTCP, NDP, DCQCN = 0, 1, 2, 3, 4
-DROPTAIL, TRIM, PRIORITY, LOSSLESS = 0, 1, 2, 3
+DROPTAIL, TRIM, PRIORITY, LOSSLESS, SHARED = 0, 1, 2, 3, 4  # SHARED: drop tail on buffers that a switch shares
 ECMP, RANDOM, PERMUTED, ROUND_ROBIN, SINGLE = 0, 1, 2, 3, 4
 
 # What every hop touches comes first: large arrays begin 16 bytes into a cache line, so a row's first 48 share one.
@@ -174,7 +174,8 @@ PARAMETERS = (
     ("payload", "overhead", "control", "smallest"),  # bytes: a full segment, what is around it, an ACK, the least frame
     ("initial_window", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
     ("rto_min", "rto_first", "rto_max", "ack_delay"),
-    ("mark_chance", "capacity_high", "share", "bounce", "trim_tail", "prefer", "xoff", "xon", "ingress_limit"),
+    ("mark_chance", "capacity_high", "share", "bounce", "trim_tail", "scoreboard", "prefer", "xoff", "xon"),
+    ("ingress_limit",),
     ("pull_gap", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "fast_rounds"),
     ("rate_step", "rate_leap", "rate_min"),
 )
@@ -187,7 +188,7 @@ COUNTERS = (
 )
 _WORLD = (*(name for line in PARAMETERS for name in line), *PLACES, *(name for line in COUNTERS for name in line))
 TABLES = ("rows", "ports", "buffered", "pool", "hosts", "row", "table", "group", "choices", "flows", "subs")
-TABLES += ("out", "got", "order", "traffic", "print")
+TABLES += ("out", "got", "order", "via", "score", "traffic", "print")
 
 WORLD = np.dtype(
     [*CLOCK, *((name, "i8") for name in _WORLD), ("key", "u8"), *fields(*TABLES)]
@@ -232,6 +233,8 @@ class State(NamedTuple):
     out: np.ndarray  # (slots * subflows, reach) uint8  what the sender knows of a segment
     got: np.ndarray  # (slots * subflows, reach) uint8  1 where the receiver has it
     order: np.ndarray  # (slots * subflows, paths) int32  the permutation being walked
+    via: np.ndarray  # (slots, reach) uint16  NDP: the path that a segment was sent by
+    score: np.ndarray  # (slots, paths, 3) int32  NDP: of each path, segments answered, segments failed, 1 if left out
     traffic: np.ndarray  # (flows,) TRAFFIC  the table of flows
     print: np.ndarray  # (2,) uint64  the fingerprint so far
     seed: np.ndarray  # (1,) int64
@@ -323,6 +326,16 @@ def got(s):
 @inlined
 def order(s):
     return carray(pointer(s.order_at), (s.order_size, s.paths), np.int32)
+
+
+@inlined
+def via(s):
+    return carray(pointer(s.via_at), (s.via_size, s.reach), np.uint16)
+
+
+@inlined
+def score(s):
+    return carray(pointer(s.score_at), (s.score_size, s.paths, 3), np.int32)
 
 
 @inlined

@@ -15,6 +15,7 @@ from weft.fabrics.packet.state import (
     DATA,
     ECMP,
     MPTCP,
+    NDP,
     PERMUTED,
     RANDOM,
     RTO,
@@ -30,12 +31,16 @@ from weft.fabrics.packet.state import (
     ports,
     row,
     rows,
+    score,
     subs,
     table,
     traffic,
+    via,
 )
 
 _PATHS = 1 << 30
+TRIED, FAILED, LEFT_OUT = 0, 1, 2  # what NDP's sender knows of a path
+SUSPICIOUS, MEMORY = 4, 16  # failures below which a path is not judged, and tries a path that are remembered
 
 
 @kernel
@@ -95,6 +100,8 @@ def open_slot(s, id):
         sub.path = below(sub.key, _PATHS) if s.routing != SINGLE else 0
         out(s)[i, :] = 0
         got(s)[i, :] = 0
+        if s.scoreboard == 1:
+            score(s)[i, :, :] = 0
     if s.transport == MPTCP and s.routing == ECMP:
         _spread(s, slot)
     return slot
@@ -123,19 +130,53 @@ def _spread(s, slot):
         subs(s)[base + k].path = order(s)[base, k % paths]
 
 
+@kernel
+def judge(s, i, paths):
+    """Leave out, until the next permutation, the paths of subflow i that failed twice as often as all together.
+
+    Counts are halved when they have become MEMORY a path, so what was long ago weighs little, and a path that was left
+    out is tried again. They cannot all be left out: not every path is worse than twice the mean.
+    """
+    tried = failed = np.int64(0)
+    for p in range(paths):
+        tried += score(s)[i, p, TRIED]
+        failed += score(s)[i, p, FAILED]
+    for p in range(paths):
+        of, bad = np.int64(score(s)[i, p, TRIED]), np.int64(score(s)[i, p, FAILED])
+        score(s)[i, p, LEFT_OUT] = 1 if bad >= SUSPICIOUS and bad * tried > 2 * failed * of else 0
+        if tried >= MEMORY * paths:
+            score(s)[i, p, TRIED] = of >> 1
+            score(s)[i, p, FAILED] = bad >> 1
+
+
 @inlined
-def next_path(s, slot, i):
-    """The path number of the next packet of subflow i."""
+def tally(s, slot, seq, failed):
+    """Enter that segment `seq` of an NDP flow was answered, or that it failed, on the path it was sent by."""
+    if s.scoreboard == 1:
+        p = via(s)[slot, seq & (s.reach - 1)]
+        score(s)[slot, p, TRIED] += 1
+        if failed:
+            score(s)[slot, p, FAILED] += 1
+
+
+@inlined
+def next_path(s, slot, i, data):
+    """The path number of the next packet of subflow i; data packets avoid the paths that are left out."""
     sub = subs(s)[i]
     if s.routing == RANDOM:
         sub.draws += 1
         return below(word(sub.key, sub.draws), _PATHS)
     if s.routing == PERMUTED:
         paths = np.int64(flows(s)[slot].paths)
-        if sub.walked % paths == 0:
-            shuffle(s, i, paths)
-        sub.walked += 1
-        return np.int64(order(s)[i, (sub.walked - 1) % paths])
+        while True:
+            if sub.walked % paths == 0:
+                if s.scoreboard == 1:
+                    judge(s, i, paths)
+                shuffle(s, i, paths)
+            path = np.int64(order(s)[i, sub.walked % paths])
+            sub.walked += 1
+            if not data or s.scoreboard == 0 or score(s)[i, path, LEFT_OUT] == 0:
+                return path
     return np.int64(sub.path)
 
 
@@ -162,7 +203,9 @@ def send_segment(s, slot, k, seq):
     else:
         sub.top = seq + 1
     p.size = max(payload_of(s, slot, i, seq) + s.overhead, s.smallest)
-    p.path = next_path(s, slot, i)
+    p.path = next_path(s, slot, i, True)
+    if s.transport == NDP:
+        via(s)[i, seq & (s.reach - 1)] = p.path
     p.sent = s.now
     p.echo = -1
     originate(s, r, flow.src)
@@ -178,7 +221,7 @@ def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
     p.kind, p.sub, p.flow, p.id, p.seq, p.echo = kind, k, slot, flow.id, seq, echo
     p.flags, p.sent, p.size = flags, sent, s.control
     p.dst = flow.src if backwards else flow.dst
-    p.path = next_path(s, slot, i)
+    p.path = next_path(s, slot, i, False)
     originate(s, r, flow.dst if backwards else flow.src)
 
 

@@ -2,7 +2,9 @@
 
     sender     sends `initial_window` packets at once, without waiting for anything (§3.2), then one for every pull: the
                oldest packet known to be lost, else a new one. Packets walk a permutation of all paths, drawn anew when
-               it is used up (§3.1.1). A NACK or a returned header makes a packet lost.
+               it is used up (§3.1.1). A NACK or a returned header makes a packet lost. A scoreboard counts what became
+               of the packets of each path; one that fails twice as often as all together is left out of the next
+               permutation (§3.2.3, which gives no threshold).
     receiver   answers a packet by ACK and a trimmed header by NACK, both at once and ahead of data, and owes the sender
                a pull for either. One pacer per host sends the pulls, a full packet's time apart, taking its senders in
                turn; what is owed to a flow that has arrived is forgotten (§3.2).
@@ -13,7 +15,8 @@
 A returned packet is sent again at once if nothing is in flight and no pull is due, else it waits for a pull, so that a
 large incast does not echo (§3.2.4). Whatever stays unanswered for one to two `rto_min` is sent again (§3.2.3): a clock
 ticks once per `rto_min` and resends what was already in flight at the tick before. Feedback carries counts: a lost pull
-is made good by the next, which asks for both.
+is made good by the next, which asks for both. If it was the last, sender and receiver would wait for each other for
+ever; a sender with nothing in flight that has heard nothing for `rto_max` therefore sends a packet unasked.
 """
 
 import numpy as np
@@ -22,7 +25,7 @@ from weft.engine import events
 from weft.engine.views import inlined, kernel
 from weft.fabrics.packet.network import schedule
 from weft.fabrics.packet.state import ACK, NACK, PACE, PULL, TRIMMED, flows, got, hosts, out, rows, subs
-from weft.fabrics.packet.transports.flow import arm, book, claim, close_slot, send_control, send_segment
+from weft.fabrics.packet.transports.flow import arm, book, claim, close_slot, send_control, send_segment, tally
 
 OLD, ARRIVED, LOST, FRESH = 1, 2, 3, 4  # in flight since before the last tick; answered; to be resent; in flight since
 
@@ -58,6 +61,7 @@ def _send_next(s, slot):
 @kernel
 def begin(s, slot):
     """Send the first window."""
+    subs(s)[slot].stamp = s.now
     for _ in range(s.initial_window):
         if not _send_next(s, slot):
             return
@@ -80,11 +84,13 @@ def on_ack(s, r):
     p = rows(s)[r]
     slot, seq, mask = np.int64(p.flow), np.int64(p.echo), s.reach - 1
     sub = subs(s)[slot]
+    sub.stamp = s.now
     sub.acked += 1
     if not _landed(s, slot, seq):
         if seq < sub.una or out(s)[slot, seq & mask] != LOST:
             return
         sub.lost -= 1  # taken for lost too early
+    tally(s, slot, seq, False)
     out(s)[slot, seq & mask] = ARRIVED
     while sub.una < sub.nxt and out(s)[slot, sub.una & mask] == ARRIVED:
         out(s)[slot, sub.una & mask] = 0
@@ -99,8 +105,10 @@ def on_nack(s, r):
     p = rows(s)[r]
     slot, seq = np.int64(p.flow), np.int64(p.echo)
     sub = subs(s)[slot]
+    sub.stamp = s.now
     sub.acked += 1
     if _landed(s, slot, seq):
+        tally(s, slot, seq, True)
         out(s)[slot, seq & (s.reach - 1)] = LOST
         sub.lost += 1
 
@@ -112,6 +120,7 @@ def on_returned(s, r):
     slot, seq = np.int64(p.flow), np.int64(p.seq)
     sub = subs(s)[slot]
     if _landed(s, slot, seq):
+        tally(s, slot, seq, True)
         out(s)[slot, seq & (s.reach - 1)] = LOST
         sub.lost += 1
         if sub.flying == 0 and sub.answered >= sub.acked:
@@ -124,6 +133,7 @@ def on_pull(s, r):
     p = rows(s)[r]
     slot = np.int64(p.flow)
     sub = subs(s)[slot]
+    sub.stamp = s.now
     while sub.answered < p.seq:
         sub.answered += 1
         _send_next(s, slot)
@@ -136,17 +146,18 @@ def on_tick(s, r):
     sub = subs(s)[slot]
     sub.timer = events.NONE
     sub.deadline = 0
-    late = False
+    late = sub.flying == 0 and s.now - sub.stamp >= s.rto_max and _send_next(s, slot)
     for seq in range(sub.una, sub.nxt):
         if out(s)[slot, seq & mask] == OLD:
             late = True
+            tally(s, slot, seq, True)
             sub.flying -= 1
             _send(s, slot, seq)
         elif out(s)[slot, seq & mask] == FRESH:
             out(s)[slot, seq & mask] = OLD
     if late:
         s.timeouts += 1
-    if sub.una < sub.nxt and sub.deadline == 0:
+    if sub.deadline == 0:
         arm(s, slot, 0, s.now + s.rto_min)
 
 
