@@ -2,21 +2,24 @@
 
 Channels: four of 25 Gb/s (§7.1), or one of 100 with the same guard, or one with a guard of a tenth of the cell, as in
 the authors' simulator. Rules: ours, or that simulator's. Flows of the same two nodes share what the pair gets in turns,
-or the shortest goes first. And a load of 0.6 is one of 50 Gb/s or of 100.
+or the shortest goes first, which shows where all flows are among few nodes. And a load of 0.6 is one of 50 Gb/s or of
+100.
 """
 
 from weft.papers import Claim, Series, at_paper_scale
 from weft.papers.shoal import near, printed, rack
 from weft.study import Study
 from weft.units import KB, Gbps, us
-from weft.workload import Incast, Permutation, Poisson
+from weft.workload import Incast, Permutation, Poisson, Survivors
 
 COLUMNS = (
     "reading", "slot_ns", "epoch_us", "one_pair", "all_pairs", "incast", "mean_50", "tail_50", "mean_100", "tail_100",
+    "mean_few", "tail_few",
 )  # fmt: skip
 LINES = COLUMNS[3:]
 SERIES = tuple(Series("epoch_us", y, "reading") for y in LINES)
-LOAD, SIZE, TENTH = 0.6, 130 * KB, 5_632  # the last is a cell of 5.12 ns and a tenth of it, in ps
+LOAD, SIZE, FEW = 0.6, 130 * KB, 4  # nodes that all flows are among, for the last two columns
+TENTH = 5_632  # ps: a cell of 5.12 ns and a tenth of it
 READINGS = {
     "4 x 25 Gb/s, as in every figure": {},
     "shortest flow of a pair first": {"sharing": "shortest"},
@@ -27,13 +30,14 @@ READINGS = {
 
 
 def study(scale="small"):
-    """One pair, all pairs, half the rack onto one node, and arrivals at a load of two rates, under each reading."""
+    """One pair, all pairs, half the rack onto one node, arrivals at loads of two rates, and among few nodes."""
     nodes, duration, flows = (512, 3000 * us, 100_000) if at_paper_scale(scale) else (64, 60 * us, 1_500)
     workloads = [
         Permutation(pairs=1, duration=duration),
         Permutation(pairs=nodes, duration=duration),
         Incast(fan_in=nodes // 2, bytes=SIZE),
         *(Poisson(load=LOAD, load_rate=rate * Gbps, flows=flows) for rate in (50, 100)),
+        Survivors(load=LOAD, load_rate=100 * Gbps, flows=flows // 3, dead=f"nodes {100 * (nodes - FEW) / nodes}%"),
     ]
     fabrics = [rack(nodes, **options) for options in READINGS.values()]
     return Study(fabrics=fabrics, workloads=workloads, seeds=[1], title="Shoal, the other readings")
@@ -52,8 +56,8 @@ def measure(runs):
             optimum = workload.fan_in * int(fabric.cells(SIZE)) * fabric.slot_time / fabric.capacity / us
             entry["incast"] = row["fct_us.all.max"] / optimum
         else:
-            rate = workload.load_rate // Gbps
-            entry |= {f"mean_{rate}": row["fct_us.short.mean"], f"tail_{rate}": row["fct_us.short.p99.9"]}
+            of = "few" if isinstance(workload, Survivors) else workload.load_rate // Gbps
+            entry |= {f"mean_{of}": row["fct_us.short.mean"], f"tail_{of}": row["fct_us.short.p99.9"]}
     names = [*READINGS][: len(table)]
     return [{"reading": name, **entry} for name, entry in zip(names, table.values(), strict=True)]
 
