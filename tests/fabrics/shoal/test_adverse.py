@@ -296,6 +296,8 @@ def test_a_study_can_compare_failures(tmp_path):
         ({"class_depth": 0}, "class_depth must be at least 1 cell, not 0"),
         ({"fail": "node 9"}, "a node must be from 0 to 8, not '9'"),
         ({"fail": "spine 0"}, "ports must be given, the size of a switch, for 'spine 0' to be meant"),
+        ({"ports": 2},
+         "nodes must be at most 2 with 2-port switches in two stages, not 9 (switches of 6 ports would do)"),
         ({"fail": "node 3 at 2us until 1us"}, "a failure must end after it begins, not 'node 3 at 2us until 1us'"),
         ({"ber": 0.1, "rules": "literal"}, "ber must be left out under the literal rules, which know nothing of it"),
         ({"fail": "node 1", "rules": "literal"},
