@@ -184,6 +184,11 @@ SMALL = "nodes must be at most 8 with 4-port switches in two stages, not 9 (swit
         ("--nodes 8 --layer 2", "layer must be 0 or 1, not 2"),
         ("--nodes 8 --latency=-1ns", "latency must be zero or more, not -1000"),
         ("--nodes 8 --drift=-1", "drift must be from 0 to 1,000,000 ppb, not -1.0"),
+        ("--nodes 8 --drift nan", "drift must be from 0 to 1,000,000 ppb, not nan"),
+        ("--nodes 8 --sync=-5ps", "sync must be zero or more, not -5"),
+        ("--nodes 8 --failover=-1us", "failover must be zero or more, not -1000000"),
+        ("--nodes 8 --without ','", "without must be something that is gone, such as node 3, not ','"),
+        ("--nodes 8 --without 'nodes 100%'", "a schedule must have at least 2 nodes left, not 0"),
         ("--nodes 8 --sync soon", "sync: a time must look like 2750ps or 1.5us, not 'soon'"),
         ("--nodes 8 --without 'node 9'", "a node must be from 0 to 7, not '9'"),
         (

@@ -143,10 +143,12 @@ def _clocks(nodes, guard, sync, drift, failover):
 
     if sync is None and drift is None and failover is None:
         return None
+    precision = guard.synchronisation if sync is None else quantity("sync", parse_time, sync)
+    require(precision >= 0, "sync", "zero or more", precision)
     return Clocks(
         nodes=nodes,
         allowed=guard.synchronisation,
-        precision=guard.synchronisation if sync is None else quantity("sync", parse_time, sync),
+        precision=precision,
         drift=drift or 0.0,
         failover=None if failover is None else quantity("failover", parse_time, failover),
     )
@@ -158,7 +160,9 @@ def _without(text, schedule, ports, delay, order):
     from weft.schedule.outage import plan
     from weft.schedule.repair import repair
 
-    for entry in entries(text):
+    named = entries(text)
+    require(named, "without", "something that is gone, such as node 3", text)
+    for entry in named:
         if {"at", "until"} & set(entry.text.split()):
             raise BadInput(f"without must name what is gone for good, not for a time, as in {entry.text!r}")
     return repair(schedule, plan(text, schedule, ports), ports, delay=delay, order=order)
