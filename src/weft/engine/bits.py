@@ -28,6 +28,23 @@ def population(typingctx, word):
 
 
 @intrinsic
+def at_most(typingctx, array, index, limit):
+    """Which of the 8 numbers from element `index` of a contiguous int16 array on are at most `limit`, as a uint64."""
+
+    def codegen(context, builder, signature, args):
+        data = make_array(signature.args[0])(context, builder, args[0]).data
+        short = ir.IntType(16)
+        row = ir.VectorType(short, 8)
+        numbers = builder.load(builder.bitcast(builder.gep(data, [args[1]]), row.as_pointer()), align=2)
+        one = builder.insert_element(ir.Constant(row, ir.Undefined), builder.trunc(args[2], short), ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
+        limits = builder.shuffle_vector(one, ir.Constant(row, ir.Undefined), zeros)
+        return builder.zext(builder.bitcast(builder.icmp_signed("<=", numbers, limits), ir.IntType(8)), ir.IntType(64))
+
+    return types.uint64(array, types.int64, types.int64), codegen
+
+
+@intrinsic
 def prefetch(typingctx, array, index):
     """Ask for the cache line of element `index` of a contiguous array, counted flat; changes nothing."""
 

@@ -1,5 +1,6 @@
 """Kernel and twin move the same cells, on random small racks. `make twins` runs this with bounds checking on."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,38 @@ def test_the_kernel_moves_the_same_cells_as_the_reference(rack, budget):
         assert twin.broken == {"subflow": 0, "bound": 0} and tally[kernel.OVER_BOUND] == 0
     else:
         assert tally[kernel.OVER_SUBFLOW] == twin.broken["subflow"]
+
+
+def agree(schedule, flows, **options):
+    """The kernel's state at the end, which is the twin's."""
+    options = dict(delay=0, rules="paper", ready_queues=True, age_interval=0, sharing="round-robin") | options
+    twin = Rack(schedule, flows, **options).run()
+    state = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), **options))
+    assert fingerprint.show(state.print) == str(twin.fingerprint)
+    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
+    return state
+
+
+def test_pairs_that_rest_may_take_more_seats_than_a_node_has_peers():
+    flows = [(0, d, 1, slot) for slot in range(0, 400, 8) for d in range(1, 16)]
+    state = agree(rounds(16, 4), flows)
+    assert state.block.shape[1] > 2  # a table for 15 peers has two blocks of seats, and was made larger
+
+
+def test_queues_of_any_length_keep_their_order():
+    """An incast: queues outgrow what lies in their own cache line."""
+    flows = [(i, 0, 60, 0) for i in range(1, 12)] + [(1, i, 30, 7) for i in range(2, 12)]
+    state = agree(rounds(12, 2), flows)
+    assert state.tally[kernel.MAX_QUEUE] > 4
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+def test_epochs_are_counted_anew_without_a_trace(delay):
+    """More epochs than 16 bits hold, with cells and feedback under way in all of them."""
+    schedule = rounds(3, 2, delay)
+    flows = [(0, 1, 40_000, 0), (2, 1, 40_000, 0), (1, 0, 10, 39_990)]
+    state = agree(schedule, flows, delay=delay)
+    assert state.tally[kernel.BASE] > 1 << 15 and state.tally[kernel.SLOT] // schedule.slots > 1 << 15
 
 
 @settings(max_examples=80, deadline=None)

@@ -8,6 +8,8 @@ from weft.fabrics.shoal.kernel import Plan, State
 from weft.schedule.rotation import Rounds
 
 RULES = {"paper": k.PAPER, "literal": k.LITERAL, "released": 2}  # the last has a kernel of its own
+WIDE = 4096  # nodes up to which a queue has room for 4 cells in its own cache line; beyond, memory counts more
+LINE = 64  # bytes of a cache line
 WINDOW = 1024  # cells per pair that may be out of order at first; doubled when a run needs more
 
 
@@ -21,6 +23,7 @@ def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_q
     numbers[k.SELF] = selves[0] if alone else -1
     numbers[[k.RULES, k.READY_QUEUES, k.AGE_INTERVAL]] = RULES[rules], ready_queues, age_interval
     numbers[[k.AGED, k.SHORTEST, k.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
+    numbers[k.DEPTH] = 4 if n <= WIDE else 1
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
     return Plan(
         numbers, schedule.shift, schedule.first, schedule.last, mirror, schedule.place.ravel(),
@@ -34,33 +37,45 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
     """Name -> (shape, dtype) of every array of a State with room for so many pairs and cells."""
     numbers, w, flows = plan.numbers, len(plan.shift), len(plan.src)
     n, channels, air = int(numbers[k.N]), int(numbers[k.CHANNELS]), int(numbers[k.DELAY]) + 1
-    words = -(-n // 64)
-    i32, u32, i64, u64 = np.int32, np.uint32, np.int64, np.uint64
+    words, blocks, depth = -(-n // 64), pairs // k.SEATS, int(numbers[k.DEPTH])
+    i16, u16, i32, u32, i64, u64 = np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64
+    most = -(-n // k.SEATS)  # blocks of a node
     return dict(
-        queue=((w * n, 4), u32), turn=((w * n,), np.uint16), told=((n,), u32), left=((n,), u32),
-        busy=((w, words), u64), active=((words,), u64), pairs=((n, n), u32), count=((n,), u32), living=((n,), u32),
-        leave=((pairs, w), i32), pair=((pairs, 8), i64), target=((pairs,), u32), early=((pairs, window // 64), u64),
-        rest=((pairs,), i64), rested=((pairs,), i64), cell=((cells, 4), u32), free=((cells,), u32),
-        air_cell=((air, channels, n), u32), air_pair=((air, channels, n), u32), air_leave=((air, channels, n), i32),
-        air=((air, channels, words), u64), flow=((flows, 4), i64),
-        incast=((n,), i32), outcast=((n,), i32), waiting=((n,), i64),
-        inflow=((n,), i32), inflow_since=((n,), i64), inflow_slots=((n,), i64), received=((n,), i64),
-        lengths=((256,), i64), work=((n + 64,), u32), tally=((k.TALLY,), i64), print=((2,), u64),
+        held=((w * n,), u32), owed=((w * n, 2), u32), turn=((w * n,), u16), ring=((w * n * depth,), u64),
+        spill=((2 * w * n,), u32), told=((n, 2), u32), left=((n,), u32), busy=((w, words), u64), active=((words,), u64),
+        seats=((n, 4), u32), block=((n, most), u32), able=((blocks,), u64), taken=((blocks,), u64),
+        idle=((blocks,), u32), living=((n,), u32), leave=((pairs * w,), i16), pair=((pairs, 8), i64),
+        target=((pairs,), u32), early=((pairs, window // 64), u64), rest=((pairs,), i64), rested=((pairs,), i64),
+        cell=((cells,), u64), link=((cells,), u32), free=((cells,), u32), sent=((air, channels, n, 8), u32),
+        air=((air, channels), i64), flow=((flows, 4), i64), whose=((flows,), u32), incast=((n,), i32),
+        outcast=((n,), i32), waiting=((n,), i64), inflow=((n,), i32), inflow_since=((n,), i64),
+        inflow_slots=((n,), i64), received=((n,), i64), lengths=((256,), i64), work=((n + 64,), u32),
+        tally=((k.TALLY,), i64), print=((2,), u64),
     )  # fmt: skip
+
+
+def zeros(shape, kind) -> np.ndarray:
+    """Zeros that begin with a cache line, so that what is laid out in lines does not straddle them.
+
+    Zeros and not empty: untouched pages then cost nothing, and a large quiet rack is small.
+    """
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    memory = np.zeros(size + LINE, np.uint8)
+    begin = -memory.ctypes.data % LINE
+    return memory[begin : begin + size].view(kind).reshape(shape)
 
 
 def first_room(plan: Plan) -> tuple[int, int]:
     """Pairs and cells to make room for at first."""
     n, channels = int(plan.numbers[k.N]), int(plan.numbers[k.CHANNELS])
-    pairs = min(len(plan.src), 4 * n) + 16
-    return pairs, max(64, 4 * n * channels)
+    pairs = min(len(plan.src), n) * k.SEATS  # a flow needs a seat, a node a block
+    return max(pairs, k.SEATS), max(64, 4 * n * channels)
 
 
 def make_state(plan: Plan) -> State:
     """A rack in which nothing has happened."""
     pairs, cells = first_room(plan)
-    # zeros and not empty: untouched pages then cost nothing, and a large quiet rack is small
-    state = State(**{name: np.zeros(shape, kind) for name, (shape, kind) in shapes(plan, pairs, cells).items()})
+    state = State(**{name: zeros(shape, kind) for name, (shape, kind) in shapes(plan, pairs, cells).items()})
     state.flow[:, k.FINISH] = -1
     state.free[:] = np.arange(cells)[::-1]
     state.tally[k.FREE] = cells
@@ -77,24 +92,29 @@ def grow(state: State, why: int) -> State:
     """The same state with twice the room for what ran out."""
     if why == k.MORE_CELLS:
         used, old = int(state.tally[k.FREE]), len(state.free)
-        cell, free = _longer(state.cell), np.zeros(2 * old, state.free.dtype)
+        lists = {name: _longer(getattr(state, name)) for name in ("cell", "link") if name in state._fields}
+        free = np.zeros(2 * old, state.free.dtype)
         free[:old] = np.arange(2 * old - 1, old - 1, -1)
         free[old : old + used] = state.free[:used]
         state.tally[k.FREE] += old
-        return state._replace(cell=cell, free=free)
+        return state._replace(free=free, **lists)
+    if why == k.MORE_PAIRS and "block" in state._fields and state.seats[:, k.BLOCKS].max() == state.block.shape[1]:
+        block = zeros((len(state.block), 2 * state.block.shape[1]), state.block.dtype)
+        block[:, : state.block.shape[1]] = state.block
+        return state._replace(block=block)  # pairs that rest keep their seats: a node may need more than it has peers
     if why == k.MORE_PAIRS:
         head, tail, room = int(state.tally[k.REST_HEAD]), int(state.tally[k.REST_TAIL]), len(state.rest)
         ring = np.arange(head, tail) % room  # the ring is laid straight, as it wraps at another length now
         rest, rested = _longer(state.rest), _longer(state.rested)
         rest[: tail - head], rested[: tail - head] = state.rest[ring], state.rested[ring]
         state.tally[[k.REST_HEAD, k.REST_TAIL]] = 0, tail - head
-        rows = ("leave", "pair", "target", "early")
+        rows = {"leave", "pair", "target", "early", "able", "taken", "idle"} & set(state._fields)
         return state._replace(rest=rest, rested=rested, **{name: _longer(getattr(state, name)) for name in rows})
     return state._replace(early=_wider(state))
 
 
 def _longer(array):
-    out = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
+    out = zeros((2 * len(array), *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
 

@@ -6,27 +6,34 @@ epoch (see `schedule.rotation`), c channel, q = p * n + i the link of node i in 
 Backpressure is lazy. For each subflow we keep the epoch from which a cell may *leave* the source: eq. (2) then reads
 `epoch + length >= leave`, and nothing is counted down. How `leave` follows from a feedback is in `notes.md`.
 
-A busy rack waits for memory, not for arithmetic. So links lie at [p, i] and a slot walks them in order; what is used
-together shares a cache line (a queue 8 bytes, a pair 64, a flow 32, a cell 16); arrays are flat; and both phases first
-list who has anything to do, then ask for the lines of those a few places ahead.
+A node's pairs sit in blocks of 8 seats, h = block * 8 + seat, and the `leave` of the 8 on one link stand side by
+side: one comparison of a vector says who may send. Epochs are counted from `BASE`, so that 16 bits hold them. The
+first few cells of a queue are inside its own cache line; only a longer queue goes on in a list. Links lie at [p, i]
+and a slot walks them in order. Both phases first list who has anything to do, then ask for the lines of those a few
+places ahead: a busy rack waits for memory, or guesses branches wrong, more than it computes.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from weft.engine.bits import lowest, prefetch
+from weft.engine.bits import at_most, lowest, population, prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.jit import bare, inlined
 
 PAPER, LITERAL = 0, 1
 
-OUT = 1 << 30  # leave: a cell waits at the source, or (except on self-mirrored links) nothing was heard of it yet
-SENT = OUT + 1  # leave, on a self-mirrored link: the cell has left and nothing was heard of it yet
-OWN = 1 << 30  # flag of a cell number: the sender's own cell, on its first hop
-NUMBER = OWN - 1
+SEATS, BLOCK, SEAT = 8, 3, 7  # pairs in a block: pair h has seat h & SEAT of block h >> BLOCK
+AWAY = 32767  # leave: a cell waits at the source, or (except on self-mirrored links) nothing was heard of it yet
+SENT = AWAY - 1  # leave, on a self-mirrored link: the cell has left and nothing was heard of it yet
+LATEST = AWAY - 2  # leave, as a time: a feedback that says more (some 28,000 cells ahead) is cut to it
+FREE_NOW = -1  # leave: nothing is known, or nothing has to be waited for
+REBASE = 4096  # epochs after which they are counted anew
 
-LENGTH, LOCAL_BIT, READY_SHIFT = 0xFFFF, 1 << 16, 17  # what a queue holds: cells, if one is local, flows ready
+# What a queue holds, in one word: cells, where its ring begins, if one of them is local, flows that are ready.
+LENGTH, HEAD_SHIFT, HEAD_BITS, LOCAL_BIT, READY_SHIFT = 0x7FFF, 15, 3, 1 << 17, 18
+# A cell, in one word: its flow, its number in the pair, and OWN on its first hop.
+FLOW_BITS, SEQ_SHIFT, SEQ_BITS, OWN = 0xFFFFFFFF, 32, 0x7FFFFFFF, 1 << 63
 
 # What `advance` returns: why it stopped.
 REACHED, SPENT, DONE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW = range(6)
@@ -50,35 +57,41 @@ class Plan(NamedTuple):
     start: np.ndarray  # (flows,) int64  [f]     slot in which it starts, ascending
 
 
-N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTEST, HALF = range(11)
-NUMBERS = 11
+N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTEST, HALF, DEPTH = range(12)
+NUMBERS = 12
 
 
 class State(NamedTuple):
     """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1."""
 
-    queue: np.ndarray  # (w * n, 4) uint32  [q]     see the names below
-    turn: np.ndarray  # (w * n,) uint16     [q]     where in i's list of pairs the round robin goes on
-    told: np.ndarray  # (n,) uint32         [i]     1 + pair reported an epoch ago on the self-mirrored link
+    held: np.ndarray  # (w * n,) uint32     [q]     what the queue holds, see above
+    owed: np.ndarray  # (w * n, 2) uint32   [q]     see the names below
+    turn: np.ndarray  # (w * n,) uint16     [q]     seat at which the round robin goes on
+    ring: np.ndarray  # (w * n * DEPTH,) uint64    the first cells of a queue
+    spill: np.ndarray  # (2 * w * n,) uint32       the first and last of the rest of it, as numbers of `cell`
+    told: np.ndarray  # (n, 2) uint32       [i]     the same, as reported an epoch ago on the self-mirrored link
     left: np.ndarray  # (n,) uint32         [i]     1 + pair of the own cell that left on the self-mirrored link now
     busy: np.ndarray  # (w, b) uint64      [p]     nodes with a cell to send, a feedback to give or a count to mend in p
     active: np.ndarray  # (b,) uint64              nodes with cells left to release
-    pairs: np.ndarray  # (n, n) uint32      [i, k]  i's pairs with cells left to release, oldest first
-    count: np.ndarray  # (n,) uint32        [i]     how many those are
+    seats: np.ndarray  # (n, 4) uint32      [i]     see the names below
+    block: np.ndarray  # (n, n / 8) uint32  [i, x]  the blocks of i
+    able: np.ndarray  # (m / 8,) uint64    [b]     seats whose pair has cells left to release
+    taken: np.ndarray  # (m / 8,) uint64   [b]     seats that are taken
+    idle: np.ndarray  # (m / 8,) uint32            blocks that belong to nobody any more, a stack
     living: np.ndarray  # (n,) uint32       [i]     1 + first of i's pairs that have undelivered cells
-    leave: np.ndarray  # (m, w) int32      [h, p]  epoch from which the next cell of the subflow may leave
+    leave: np.ndarray  # (m * w,) int16    [b, p, seat]  epoch from which the next cell of the subflow may leave
     pair: np.ndarray  # (m, 8) int64       [h]     see the names below
     target: np.ndarray  # (m,) uint32       [h]     destination
     early: np.ndarray  # (m, x) uint64     [h]     which of the 64x cells after WANT have arrived, as a ring of bits
     rest: np.ndarray  # (m,) int64                 pairs that have ended, in that order; a ring
-    rested: np.ndarray  # (m,) int64               slot from which each may be used again: no feedback is under way
-    cell: np.ndarray  # (r, 4) uint32       [c]     next in queue, flow, pair, seq
+    rested: np.ndarray  # (m,) int64               slot from which the seat may be taken: no feedback is under way
+    cell: np.ndarray  # (r,) uint64
+    link: np.ndarray  # (r,) uint32                 the next in its queue
     free: np.ndarray  # (r,) uint32                 cells not in use, a stack
-    air_cell: np.ndarray  # (a, c, n) uint32        1 + cell each node sent, by slot modulo a
-    air_pair: np.ndarray  # (a, c, n) uint32        1 + pair whose feedback it carries
-    air_leave: np.ndarray  # (a, c, n) int32       the feedback, as the epoch from which that subflow may send again
-    air: np.ndarray  # (a, c, b) uint64            who sent anything
+    sent: np.ndarray  # (a, c, n, 8) uint32         what was sent, by slot modulo a, in order; see the names below
+    air: np.ndarray  # (a, c) int64                how many sent anything
     flow: np.ndarray  # (flows, 4) int64   [f]     see the names below
+    whose: np.ndarray  # (flows,) uint32   [f]     its pair
     incast: np.ndarray  # (n,) int32       [j]     living pairs towards j
     outcast: np.ndarray  # (n,) int32      [i]     living pairs from i
     waiting: np.ndarray  # (n,) int64      [i]     cells in i's queues
@@ -92,9 +105,13 @@ class State(NamedTuple):
     print: np.ndarray  # (2,) uint64               the fingerprint
 
 
-# queue: what it holds (see above); its first and last cell; 1 + pair of the last cell from the peer, until its feedback
-# is sent
-HELD, HEAD, TAIL, OWED = range(4)
+# owed: 1 + pair of the last cell from the peer, until its feedback is sent; the place of the queue it went into
+ABOUT_WHOM, WHERE = range(2)
+# seats: pairs of a node with cells left to release; how many blocks it has; the first one, and the second if there is
+COUNT, BLOCKS, HOME, SECOND = range(4)
+# sent: flow and number of a cell, 1 + its pair, 0 if it is empty; who sent it; 1 + pair whose feedback goes along, and
+# the epoch from which that subflow may send again; 1 + the queue it will go into, 0 where it has arrived, and its place
+FLOW, SEQUENCE, WHOSE, FROM, ABOUT, WHEN, INTO, PLACE = range(8)
 # pair: 1 + application flow served last (0: none left); slot in which it became busy; cells released; every cell before
 # this one has arrived; cells arrived; cells not yet arrived; source; 1 + next living pair of the same source
 SERVED, SINCE, SEQ, WANT, GOT, UNDELIVERED, SOURCE, NEXT = range(8)
@@ -116,18 +133,30 @@ RELEASE, DELIVER, AFTER, FINISH = range(4)
     FLYING,  # cells on the wire
     REST_HEAD,
     REST_TAIL,
-    PAIRS_USED,  # pairs never used begin here
+    PAIRS_USED,  # pairs never used begin here, a multiple of SEATS
     MAX_QUEUE,
     MAX_NODE,
     MAX_HELD,
     OVER_BOUND,  # monitor: pushes that made a queue longer than eq. (5), or (3)
     OVER_SUBFLOW,  # monitor: cells that met another of their subflow in a queue
     LIVE,  # pairs with undelivered cells
-) = range(21)
-TALLY = 21
+    BASE,  # epoch from which `leave` counts
+    IDLE,  # blocks on the stack
+    RELAYED,  # cells that arrived at the node between
+) = range(24)
+TALLY = 24
 
-_ONE = np.uint64(1)
-AHEAD, FAR = 4, 12  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
+at = np.uint64  # an index that cannot be negative: Numba then does not count from the end, a tenth of the time saved
+_NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+_OWN, _SEQ, _FLOW = np.uint64(OWN), np.uint64(SEQ_SHIFT), np.uint64(FLOW_BITS)
+_SEATED = np.uint64((1 << SEATS) - 1)
+AHEAD, FAR = 8, 16  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
+
+
+@inlined
+def subflow(h, p, w):
+    """Where `leave` has the subflow of pair h over place p."""
+    return ((h >> BLOCK) * w + p << BLOCK) + (h & SEAT)
 
 
 @inlined
@@ -152,41 +181,87 @@ def join(pair, flow, cells, h, f, shortest):
 
 
 @bare
+def vacate(plan, state):
+    """Give back the seats of pairs that ended long enough ago, and blocks in which nobody sits, the last ones first."""
+    tally, rest, rested, pair, taken, seats = (
+        state.tally, state.rest, state.rested, state.pair, state.taken, state.seats)  # fmt: skip
+    while tally[REST_HEAD] < tally[REST_TAIL] and rested[tally[REST_HEAD] % rest.size] <= tally[SLOT]:
+        h = rest[tally[REST_HEAD] % rest.size]
+        tally[REST_HEAD] += 1
+        taken[h >> BLOCK] &= ~(_ONE << np.uint64(h & SEAT))
+        i = pair[h, SOURCE]
+        while seats[i, BLOCKS] > 0 and taken[state.block[i, seats[i, BLOCKS] - 1]] == 0:
+            seats[i, BLOCKS] -= 1
+            state.idle[tally[IDLE]] = state.block[i, seats[i, BLOCKS]]
+            tally[IDLE] += 1
+        if seats[i, BLOCKS] == 1:
+            seats[i, SECOND] = seats[i, HOME]
+
+
+@bare
+def take_seat(state, i):
+    """A pair for node i, in its first vacant seat; -1 if there is no room."""
+    tally, taken, seats = state.tally, state.taken, state.seats
+    for x in range(seats[i, BLOCKS]):
+        b = np.int64(state.block[i, x])
+        if taken[b] != _SEATED:
+            k = lowest(~taken[b])
+            taken[b] |= _ONE << np.uint64(k)
+            return b * SEATS + k
+    if seats[i, BLOCKS] == state.block.shape[1]:
+        return -1
+    if tally[IDLE] > 0:
+        tally[IDLE] -= 1
+        b = np.int64(state.idle[tally[IDLE]])
+    elif tally[PAIRS_USED] < state.target.size:
+        b = tally[PAIRS_USED] // SEATS
+        tally[PAIRS_USED] += SEATS
+    else:
+        return -1
+    if seats[i, BLOCKS] == 0:
+        seats[i, HOME] = b
+    if seats[i, BLOCKS] <= 1:
+        seats[i, SECOND] = b
+    state.block[i, seats[i, BLOCKS]] = b
+    seats[i, BLOCKS] += 1
+    taken[b], state.able[b] = _ONE, 0
+    return b * SEATS
+
+
+@bare
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
     numbers, src, dst, cells, start = plan.numbers, plan.src, plan.dst, plan.cells, plan.start
     tally, pair, target, living, flow = state.tally, state.pair, state.target, state.living, state.flow
-    rest, rested, leave, early, count = state.rest, state.rested, state.leave, state.early, state.count
-    slot = tally[SLOT]
+    slot, w = tally[SLOT], plan.shift.size
+    if tally[REST_HEAD] < tally[REST_TAIL]:
+        vacate(plan, state)
     while tally[STARTED] < start.size and start[tally[STARTED]] <= slot:
         f = tally[STARTED]
         i, d = src[f], dst[f]
-        h = living[i] - 1
+        h = np.int64(living[i]) - 1
         while h >= 0 and target[h] != d:
             h = pair[h, NEXT] - 1
         if h < 0:
-            if tally[REST_HEAD] < tally[REST_TAIL] and rested[tally[REST_HEAD] % rest.size] <= slot:
-                h = rest[tally[REST_HEAD] % rest.size]
-                tally[REST_HEAD] += 1
-            elif tally[PAIRS_USED] < rest.size:
-                h = tally[PAIRS_USED]
-                tally[PAIRS_USED] += 1
-            else:
+            h = take_seat(state, i)
+            if h < 0:
                 return False
             pair[h, :] = 0
             pair[h, SOURCE], pair[h, NEXT], target[h] = i, living[i], d
             living[i] = h + 1
-            leave[h, :] = 0
-            early[h, :] = 0
+            for p in range(w):
+                state.leave[subflow(h, p, w)] = FREE_NOW
+            state.early[h, :] = 0
             state.incast[d] += 1
             state.outcast[i] += 1
             tally[LIVE] += 1
         if pair[h, SERVED] == 0:  # nothing left to release: it becomes busy now
-            state.pairs[i, count[i]] = h
-            count[i] += 1
+            state.able[h >> BLOCK] |= _ONE << np.uint64(h & SEAT)
+            state.seats[i, COUNT] += 1
             state.active[i >> 6] |= _ONE << np.uint64(i & 63)
             pair[h, SINCE] = slot
             tally[ACTIVE] += 1
+        state.whose[f] = h
         join(pair, flow, cells, h, f, numbers[SHORTEST])
         flow[f, RELEASE] = flow[f, DELIVER] = cells[f]
         pair[h, UNDELIVERED] += cells[f]
@@ -200,378 +275,380 @@ def start_flows(plan, state):
 @inlined
 def next_flow(pair, flow, h, shortest):
     """Take a cell of pair h from the application flow whose turn it is; returns the flow."""
-    before = pair[h, SERVED] - 1
-    f = flow[before, AFTER]
-    flow[f, RELEASE] -= 1
-    if flow[f, RELEASE] == 0:
+    before = pair[at(h), SERVED] - 1
+    f = flow[at(before), AFTER]
+    flow[at(f), RELEASE] -= 1
+    if flow[at(f), RELEASE] == 0:
         if f == before:
-            pair[h, SERVED] = 0
+            pair[at(h), SERVED] = 0
         else:
-            flow[before, AFTER] = flow[f, AFTER]
+            flow[at(before), AFTER] = flow[at(f), AFTER]
     elif not shortest:
-        pair[h, SERVED] = f + 1
+        pair[at(h), SERVED] = f + 1
     return f
 
 
 @inlined
-def forget(pairs, count, active, i, at):
-    """Take the pair at position `at` off node i's list; it has nothing left to release."""
-    for k in range(at, count[i] - 1):
-        pairs[i, k] = pairs[i, k + 1]
-    count[i] -= 1
-    if count[i] == 0:
-        active[i >> 6] &= ~(_ONE << np.uint64(i & 63))
+def append(ring, spill, cell, link, free, spare, q, head, length, depth, what):
+    """Put a cell behind the `length` cells of queue q; returns how many free cells are left."""
+    if length < depth:
+        ring[at(q * depth + ((head + length) & (depth - 1)))] = what
+    else:
+        spare -= 1
+        number = free[at(spare)]
+        cell[number] = what
+        if length == depth:
+            spill[at(2 * q)] = number
+        else:
+            link[spill[at(2 * q + 1)]] = number
+        spill[at(2 * q + 1)] = number
+    return spare
 
 
 @inlined
-def look_ahead(queue, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half):
-    """Ask for the cache lines that node i's own point to: its pairs, its cells, the queues it must report on."""
-    w = leave.shape[1]
-    for k in range(min(count[i], 4)):
-        prefetch(leave, np.int64(pairs[i, k]) * w + base)
-        prefetch(pair, np.int64(pairs[i, k]) * 8)
-    for c in range(channels):
-        q = (base + c) * n + i
-        prefetch(cell, (np.int64(queue[q, HEAD]) & NUMBER) * 4)
-        h = np.int64(queue[q, OWED]) - 1
-        if h >= 0:
-            d = np.int64(target[h])
-            m = np.int64(place[(n if i >= half else 0) + (d - i if d >= i else d - i + n)])
-            prefetch(queue, (m * n + i) * 4)
+def refill(ring, spill, cell, link, free, spare, q, head, depth):
+    """Move the first cell of the list into the room that the first of the ring leaves; returns the free cells."""
+    number = spill[at(2 * q)]
+    ring[at(q * depth + head)] = cell[number]
+    spill[at(2 * q)] = link[number]
+    free[at(spare)] = number
+    return spare + 1
+
+
+@inlined
+def may_send(leave, able, b, p, w, limit):
+    """Seats of block b whose pair has cells left and may send in place p: eq. (2)."""
+    return at_most(leave, (b * w + p) << BLOCK, limit) & able[at(b)]
 
 
 @bare
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
     numbers, shift, first, last, mirror, place, slot_of, late, _, _, _, _ = plan
-    queue, turn, busy, active, pairs, count = (
-        state.queue, state.turn, state.busy, state.active, state.pairs, state.count)  # fmt: skip
-    leave, pair, target, cell, free, flow = (
-        state.leave, state.pair, state.target, state.cell, state.free, state.flow)  # fmt: skip
+    held, owed, turn, ring, spill, busy, active, seats, block, able = (
+        state.held, state.owed, state.turn, state.ring, state.spill, state.busy, state.active, state.seats, state.block,
+        state.able)  # fmt: skip
+    leave, pair, target, cell, link, free, flow, whose, early = (
+        state.leave, state.pair, state.target, state.cell, state.link, state.free, state.flow, state.whose,
+        state.early)  # fmt: skip
     told, left, waiting, lengths, work, tally = (
         state.told, state.left, state.waiting, state.lengths, state.work, state.tally)  # fmt: skip
-    n, channels, epoch, delay = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY]
+    n, channels, epoch, delay, w = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY], shift.size
     self_place, rules, ready_queues = numbers[SELF], numbers[RULES], numbers[READY_QUEUES]
-    age_interval, aged, shortest, half = numbers[AGE_INTERVAL], numbers[AGED], numbers[SHORTEST], numbers[HALF]
-    e, base = slot // epoch, slot % epoch * channels
-    ring = slot % (delay + 1)
-    air_cell, air_pair, air_leave, air = (
-        state.air_cell[ring], state.air_pair[ring], state.air_leave[ring], state.air[ring])  # fmt: skip
-    window = state.early.shape[1] * 64 - channels
-    visits = local_cells = forwarded = owing = flying = ended_pairs = 0
+    age_interval, shortest, half, depth = numbers[AGE_INTERVAL], numbers[SHORTEST], numbers[HALF], numbers[DEPTH]
+    young = numbers[AGED] * age_interval  # slots in which a pair's age counts
+    e, base = slot // epoch - tally[BASE], slot % epoch * channels
+    air_of = slot % (delay + 1)
+    words = early.shape[1]
+    window = words * 64 - channels
+    local_cells = forwarded = owing = ended_pairs = 0
     spare, longest, fullest = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE]
     narrow = False
 
-    workers = 0
-    for b in range(active.size):
-        todo = active[b]
-        for c in range(channels):
-            todo |= busy[base + c, b]
-        while todo != 0:
-            work[workers] = b * 64 + lowest(todo)
-            workers += 1
-            todo &= todo - _ONE
+    for c in range(channels):
+        p = base + c
+        if first[p] >= last[p]:
+            continue  # dark
+        hop, r, sent, out = shift[at(p)], np.int64(mirror[at(p)]), state.sent[air_of, c], 0
+        slot_r = slot_of[at(r)]
+        workers = 0
+        for b in range(active.size):
+            todo = active[b] | busy[p, b]
+            while todo != 0:
+                work[at(workers)] = b * 64 + lowest(todo)
+                workers += 1
+                todo &= todo - _ONE
+        if first[p] > 0 or last[p] < n:  # half of the nodes only: the others face nobody
+            kept = 0
+            for k in range(workers):
+                if first[p] <= work[k] < last[p]:
+                    work[kept] = work[k]
+                    kept += 1
+            workers = kept
+        tally[VISITS] += workers
+        for k in range(workers, workers + AHEAD):
+            work[at(k)] = 0
 
-    for at_work in range(-2 * AHEAD, workers):
-        if at_work + 2 * AHEAD < workers:
-            i = np.int64(work[at_work + 2 * AHEAD])
-            for c in range(channels):
-                prefetch(queue, ((base + c) * n + i) * 4)
-            prefetch(pairs, i * n)
-        if 0 <= at_work + AHEAD < workers:
-            i = np.int64(work[at_work + AHEAD])
-            look_ahead(queue, leave, pairs, count, cell, target, pair, place, i, base, channels, n, half)
-        if at_work < 0:
-            continue
-        i = np.int64(work[at_work])
-        b = i >> 6
-        mask = _ONE << np.uint64(i & 63)
-        home = n if i >= half else 0
-        for c in range(channels):
-            p = base + c
-            if i < first[p] or i >= last[p]:
-                continue
-            sources = count[i]
-            if sources == 0 and busy[p, b] & mask == 0:
-                continue
-            visits += 1
+        for k in range(workers):
+            i = np.int64(work[at(k + AHEAD)])  # ahead: who may send, and the queue to report on
+            prefetch(leave, (np.int64(seats[at(i), HOME]) * w + p) << BLOCK)
+            prefetch(leave, (np.int64(seats[at(i), SECOND]) * w + p) << BLOCK)
+            prefetch(held, np.int64(owed[at(p * n + i), WHERE]) * n + i)
+            prefetch(ring, (p * n + i) * depth)
+
+            i = np.int64(work[at(k)])
             q = p * n + i
-            held = queue[q, HELD]
-            length = held & LENGTH
-            lengths[length if length < 255 else 255] += 1
-            local = held & LOCAL_BIT
+            holds = held[at(q)]
+            length = np.int64(holds & LENGTH)
+            lengths[at(length if length < 255 else 255)] += 1
+            local = holds & LOCAL_BIT
             ready = 0
 
+            # The head of the queue, if it is not empty: nothing that happens below gets in front of it.
+            head, what, full = np.int64(holds) >> HEAD_SHIFT & HEAD_BITS, _NONE, length > 0
+            if full:
+                what = ring[at(q * depth + head)]
+                if length > depth:
+                    spare = refill(ring, spill, cell, link, free, spare, q, head, depth)
+                head = (head + 1) & (depth - 1)
+
             # Release: eq. (2) over the flows of this node, in turn.
-            if sources > 0:
-                at = np.int64(turn[q])
-                if at >= sources:
-                    at = 0
-                seen = length
-                ended = -1
-                for _ in range(sources):
-                    h = np.int64(pairs[i, at])
-                    if leave[h, p] <= e + seen:
-                        age = aged
-                        if seen > 1 and age_interval > 0:
-                            age = (slot - pair[h, SINCE]) // age_interval
-                        if (ready_queues and local) or (age < aged and seen > 1 << age):
-                            ready += 1
-                        else:
-                            f = next_flow(pair, flow, h, shortest)
-                            spare -= 1
-                            number = np.int64(free[spare])
-                            seq = pair[h, SEQ]
-                            if seq - pair[h, WANT] >= window:
-                                narrow = True
-                            pair[h, SEQ] = seq + 1
-                            cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq
-                            leave[h, p] = OUT
-                            if length == 0:
-                                queue[q, HEAD] = number | OWN
-                            else:
-                                cell[queue[q, TAIL], 0] = number | OWN
-                            queue[q, TAIL] = number
-                            length += 1
-                            waiting[i] += 1
-                            local = LOCAL_BIT
-                            turn[q] = at + 1 if at + 1 < sources else 0
-                            if pair[h, SERVED] == 0:
-                                ended = at
+            released = 0
+            if seats[at(i), COUNT] > 0:
+                many = np.int64(seats[at(i), BLOCKS])
+                # Without ready queues, what is released on the way counts as well: every seat is looked at.
+                limit = min(e + length, LATEST) if ready_queues else LATEST
+                home = may_send(leave, able, np.int64(seats[at(i), HOME]), p, w, limit)
+                ready = population(home)
+                for x in range(1, many):
+                    ready += population(may_send(leave, able, np.int64(block[at(i), at(x)]), p, w, limit))
+                if ready > 0 and not (ready_queues and local):
+                    since = np.int64(turn[at(q)])
+                    begin = since >> BLOCK
+                    later = _ALL << np.uint64(since & SEAT)
+                    if begin >= many:
+                        begin, later = 0, _ALL
+                    for step in range(many + 1):  # the block of the turn comes twice: its end first, its beginning last
+                        x = begin + step if begin + step < many else begin + step - many
+                        who = home
+                        if x > 0:
+                            who = may_send(leave, able, np.int64(block[at(i), at(x)]), p, w, limit)
+                        if step == 0:
+                            who &= later
+                        elif step == many:
+                            who &= ~later
+                        while who != 0:
+                            seat = lowest(who)
+                            who &= who - _ONE
+                            h = (np.int64(block[at(i), at(x)]) << BLOCK) + seat
+                            seen = length
                             if not ready_queues:
-                                seen = length
-                    at += 1
-                    if at == sources:
-                        at = 0
-                if ended >= 0:
-                    if ready_queues:
-                        forget(pairs, count, active, i, ended)
-                        ended_pairs += 1
-                    else:
-                        for k in range(sources - 1, -1, -1):
-                            if pair[pairs[i, k], SERVED] == 0:
-                                forget(pairs, count, active, i, k)
+                                seen += released
+                                if leave[at(subflow(h, p, w))] > e + seen:
+                                    continue
+                            aged = slot - pair[at(h), SINCE]
+                            if seen > 1 and aged < young and seen > 1 << aged // age_interval:
+                                continue
+                            g = next_flow(pair, flow, h, shortest)
+                            number = pair[at(h), SEQ]
+                            narrow |= number - pair[at(h), WANT] >= window
+                            pair[at(h), SEQ] = number + 1
+                            leave[at(subflow(h, p, w))] = AWAY
+                            new = _OWN | np.uint64(number & SEQ_BITS) << _SEQ | np.uint64(g)
+                            if full:  # the head has been taken off
+                                spare = append(
+                                    ring, spill, cell, link, free, spare, q, head, length + released - 1, depth,
+                                    new)  # fmt: skip
+                            else:
+                                what, full = new, True
+                            released += 1
+                            turn[at(q)] = (x << BLOCK) + seat + 1
+                            if pair[at(h), SERVED] == 0:
+                                able[at(h >> BLOCK)] &= ~(_ONE << np.uint64(seat))
+                                seats[at(i), COUNT] -= 1
                                 ended_pairs += 1
+                            if ready_queues:
+                                break
+                        if ready_queues and released > 0:
+                            break
+                    if seats[at(i), COUNT] == 0:
+                        active[at(i >> 6)] &= ~(_ONE << np.uint64(i & 63))
+                ready = ready - released if ready_queues else 0
+                length += released
                 if length > longest:
                     longest = length
-                if waiting[i] > fullest:
-                    fullest = waiting[i]
-                if not ready_queues:
-                    ready = 0
+                waiting[at(i)] += released
+                if waiting[at(i)] > fullest:
+                    fullest = waiting[at(i)]
 
             # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-            debt = np.int64(queue[q, OWED])
+            debt, m = np.int64(owed[at(q), ABOUT_WHOM]), np.int64(owed[at(q), WHERE])
             if p == self_place:
-                again = np.int64(told[i])
-                told[i] = debt
+                again, told[at(i), ABOUT_WHOM] = np.int64(told[at(i), ABOUT_WHOM]), debt
+                before, told[at(i), WHERE] = np.int64(told[at(i), WHERE]), m
                 if debt == 0:
-                    debt = again
+                    debt, m = again, before
                 elif again == 0:
                     owing += 1  # it will be said twice; else what was to be said again is not
-                left[i] = 0
-            air_pair[c, i] = debt
+                left[at(i)] = 0
+            when = 0
             if debt != 0:
-                queue[q, OWED] = 0
-                d = np.int64(target[debt - 1])
-                if d == i:  # literal rules: it has arrived
-                    ahead = 0
-                    m = p
-                else:
-                    m = np.int64(place[home + (d - i if d > i else d - i + n)])
-                    there = queue[m * n + i, HELD]
-                    ahead = (there & LENGTH) + (there >> READY_SHIFT)
-                r = np.int64(mirror[p])
+                owed[at(q), ABOUT_WHOM] = 0
+                there = held[at(m * n + i)]
+                ahead = np.int64(there & LENGTH) + np.int64(there >> READY_SHIFT)
                 if rules == PAPER:
-                    air_leave[c, i] = (
-                        e + ahead - 1 + late[slot_of[m] - slot_of[r] + epoch] + (1 if m < p else 0))  # fmt: skip
+                    when = e + ahead - 1 + late[at(slot_of[at(m)] - slot_r + epoch)] + (1 if m < p else 0)
                 else:
-                    if ready_queues and d != i and ahead > 0:
+                    if target[at(debt - 1)] == i:  # it has arrived
+                        ahead = 0
+                    elif ready_queues and ahead > 0:
                         ahead -= 1
-                    air_leave[c, i] = (slot + delay + epoch - slot_of[r]) // epoch + ahead
+                    when = (slot + delay + epoch - slot_r) // epoch - tally[BASE] + ahead
+                when = max(min(when, LATEST), 0)
+                prefetch(leave, subflow(debt - 1, r, w))
 
-            # The head of the queue, or an empty cell.
-            if length > 0:
-                number = np.int64(queue[q, HEAD])
-                if length > 1:
-                    queue[q, HEAD] = cell[number & NUMBER, 0]
+            # What goes out: the head of the queue, or an empty cell. Where it goes to is asked for now, used later.
+            if full:
                 length -= 1
-                waiting[i] -= 1
-                flying += 1
-                if number & OWN:
+                waiting[at(i)] -= 1
+                f, seq = np.int64(what & _FLOW), np.int64(what >> _SEQ) & SEQ_BITS
+                h = np.int64(whose[at(f)])
+                into = m = np.int64(0)
+                if what & _OWN != 0:
                     local_cells += 1
-                    if ready_queues:
-                        local = 0
-                    h = np.int64(cell[number & NUMBER, 2])
-                    if rules == PAPER:
-                        j = i + shift[p]
-                        if j >= n:
-                            j -= n
-                        if target[h] == j:
-                            leave[h, p] = 0
-                        elif p == self_place:
-                            leave[h, p] = SENT
-                            left[i] = h + 1
+                    local = LOCAL_BIT if released > 0 and length > 0 else 0
+                    j = i + hop
+                    if j >= n:
+                        j -= n
+                    d = np.int64(target[at(h)])
+                    if d != j:
+                        m = np.int64(place[at((n if j >= half else 0) + (d - j if d > j else d - j + n))])
+                        into = m * n + j + 1
+                        if p == self_place:
+                            leave[at(subflow(h, p, w))] = SENT
+                            left[at(i)] = h + 1
+                    elif rules == PAPER:
+                        leave[at(subflow(h, p, w))] = FREE_NOW
                 else:
                     forwarded += 1
-                air_cell[c, i] = number + 1
-                air[c, b] |= mask
-            else:
-                air_cell[c, i] = 0
-                if debt != 0:
-                    air[c, b] |= mask
-            queue[q, HELD] = length | local | ready << READY_SHIFT
-            if length > 0 or ready > 0 or (p == self_place and told[i] != 0):
-                busy[p, b] |= mask  # a count of ready flows must be looked at again, or it would stay
-            else:
-                busy[p, b] &= ~mask
+                    if released > 0:
+                        local = LOCAL_BIT
+                x = at(out)
+                sent[x, FLOW], sent[x, SEQUENCE], sent[x, WHOSE], sent[x, FROM] = f, seq, h + 1, i
+                sent[x, ABOUT], sent[x, WHEN], sent[x, INTO], sent[x, PLACE] = debt, when, into, m
+                out += 1
+            elif debt != 0:
+                x = at(out)
+                sent[x, WHOSE], sent[x, FROM], sent[x, ABOUT], sent[x, WHEN] = 0, i, debt, when
+                out += 1
+            held[at(q)] = length | head << HEAD_SHIFT | local | ready << READY_SHIFT
+            # A count of ready flows must be looked at again, or it would stay.
+            again = length > 0 or ready > 0 or (p == self_place and told[at(i), ABOUT_WHOM] != 0)
+            mask = _ONE << np.uint64(i & 63)
+            busy[at(p), at(i >> 6)] = busy[at(p), at(i >> 6)] & ~mask | (mask if again else _NONE)
+        state.air[air_of, c] = out
 
-    tally[VISITS] += visits
     tally[LOCAL] += local_cells
     tally[FORWARDED] += forwarded
     tally[OWING] += owing
-    tally[FLYING] += flying
+    tally[FLYING] += local_cells + forwarded
     tally[ACTIVE] -= ended_pairs
     tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE] = spare, longest, fullest
     return narrow
 
 
-
-
 @bare
 def receive(plan, state, slot):
     """Take in what was sent `delay` slots ago: first the feedback, then the cell."""
-    numbers, shift, _, _, mirror, place, _, _, _, _, _, _ = plan
-    queue, busy, leave, target, cell, pair, flow, work = (
-        state.queue, state.busy, state.leave, state.target, state.cell, state.pair, state.flow,
-        state.work)  # fmt: skip
+    numbers, shift, mirror = plan.numbers, plan.shift, plan.mirror
+    held, owed, ring, spill, busy, leave, target, cell, link, pair, flow = (
+        state.held, state.owed, state.ring, state.spill, state.busy, state.leave, state.target, state.cell, state.link,
+        state.pair, state.flow)  # fmt: skip
     tally, print_, waiting, incast, outcast, left, free, received, early = (
         state.tally, state.print, state.waiting, state.incast, state.outcast, state.left, state.free,
         state.received, state.early)  # fmt: skip
     n, channels, epoch, delay = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY]
-    self_place, rules, ready_queues, half = numbers[SELF], numbers[RULES], numbers[READY_QUEUES], numbers[HALF]
-    w, words = shift.size, early.shape[1]
-    ring = (slot + 1) % (delay + 1)
+    self_place, rules, ready_queues = numbers[SELF], numbers[RULES], numbers[READY_QUEUES]
+    w, depth, words = shift.size, numbers[DEPTH], early.shape[1]
+    air_of = (slot + 1) % (delay + 1)
     base = (slot - delay) % epoch * channels
-    air_cell, air_pair, air_leave, air = (
-        state.air_cell[ring], state.air_pair[ring], state.air_leave[ring], state.air[ring])  # fmt: skip
     first_channel = self_place - base if base <= self_place < base + channels else 0
     longest, fullest = tally[MAX_QUEUE], tally[MAX_NODE]
     spare, most_held = tally[FREE], tally[MAX_HELD]
     inflow, inflow_since, inflow_slots, living, rest, rested = (
         state.inflow, state.inflow_since, state.inflow_slots, state.living, state.rest, state.rested)  # fmt: skip
-    over = over_subflow = flying = owing = delivered = 0
+    over = over_subflow = flying = owing = delivered = relayed = 0
 
-    for k in range(channels):
+    for turn in range(channels):
         # The self-mirrored link goes first: its sender counts on no stranger's cell coming between.
-        if k == 0:
+        if turn == 0:
             c = first_channel
         else:
-            c = k if k > first_channel else k - 1
+            c = turn if turn > first_channel else turn - 1
         p = base + c
         s, r = np.int64(shift[p]), np.int64(mirror[p])
-        senders = 0
-        for b in range(air.shape[1]):
-            todo = air[c, b]
-            air[c, b] = 0
-            while todo != 0:
-                work[senders] = b * 64 + lowest(todo)
-                senders += 1
-                todo &= todo - _ONE
-        for at_work in range(senders + 2 * FAR):
-            if at_work < senders:  # far ahead: the cell and the subflow it speaks of
-                i = np.int64(work[at_work])
-                prefetch(cell, ((air_cell[c, i] - 1) & NUMBER) * 4)
-                prefetch(leave, (air_pair[c, i] - 1 if air_pair[c, i] > 0 else 0) * w + r)
-            if FAR <= at_work < senders + FAR:  # nearer: where the cell goes
-                i = np.int64(work[at_work - FAR])
-                number = np.int64(air_cell[c, i]) - 1
-                if number >= 0:
-                    h = np.int64(cell[number & NUMBER, 2])
-                    d = np.int64(target[h])
-                    j = i + s
-                    if j >= n:
-                        j -= n
-                    if d == j:
-                        prefetch(pair, h * 8)
-                        prefetch(flow, cell[number & NUMBER, 1] * 4)
-                        prefetch(early, h * words + ((np.int64(cell[number & NUMBER, 3]) & (words * 64 - 1)) >> 6))
-                    else:
-                        m = np.int64(place[(n if j >= half else 0) + (d - j if d > j else d - j + n)])
-                        prefetch(queue, (m * n + j) * 4)
-            if at_work < 2 * FAR:
-                continue
-            i = np.int64(work[at_work - 2 * FAR])
+        sent, senders = state.sent[air_of, c], state.air[air_of, c]
+        state.air[air_of, c] = 0
+        for k in range(senders):
+            x = at(min(k + FAR, n - 1))  # ahead: where the cell goes, without a branch, and the subflow it speaks of
+            h, into = np.int64(sent[x, WHOSE]), np.int64(sent[x, INTO])
+            arrives = h > 0 and into == 0
+            prefetch(pair, (h - 1) * 8 if arrives else 0)
+            prefetch(flow, np.int64(sent[x, FLOW]) * 4 if arrives else 0)
+            bits = (np.int64(sent[x, SEQUENCE]) & (words * 64 - 1)) >> 6
+            prefetch(early, (h - 1) * words + bits if arrives else 0)
+            prefetch(ring, (into - 1) * depth if into > 0 else 0)
+            prefetch(held, into - 1 if into > 0 else 0)
+            x = at(k)
+            i = np.int64(sent[x, FROM])
             j = i + s
             if j >= n:
                 j -= n
-            h = np.int64(air_pair[c, i]) - 1
+            h = np.int64(sent[x, ABOUT]) - 1
             if h >= 0:
                 owing += 1
                 if p != self_place:
-                    leave[h, r] = air_leave[c, i]
-                elif leave[h, r] != OUT:  # else it is about an earlier cell than the one that waits
-                    leave[h, r] = air_leave[c, i] + (1 if left[j] == h + 1 else 0)
-            number = np.int64(air_cell[c, i]) - 1
-            if number < 0:
+                    leave[at(subflow(h, r, w))] = sent[x, WHEN]
+                elif leave[at(subflow(h, r, w))] != AWAY:  # else it is about an earlier cell than the one that waits
+                    when = np.int64(sent[x, WHEN]) + (1 if left[at(j)] == h + 1 else 0)
+                    leave[at(subflow(h, r, w))] = min(when, LATEST)
+            h = np.int64(sent[x, WHOSE]) - 1
+            if h < 0:
                 continue
             flying += 1
-            own = number & OWN
-            number &= NUMBER
-            f, h = np.int64(cell[number, 1]), np.int64(cell[number, 2])
-            d = np.int64(target[h])
-            if own and d != j:
-                m = np.int64(place[(n if j >= half else 0) + (d - j if d > j else d - j + n)])
-                q = m * n + j
-                length = queue[q, HELD] & LENGTH
-                if length == 0:
-                    queue[q, HEAD] = number
-                else:
-                    if rules == LITERAL:
-                        over_subflow += repeats(cell, queue[q, HEAD], length, h)
-                    cell[queue[q, TAIL], 0] = number
-                queue[q, TAIL] = number
-                queue[q, HELD] += 1
+            f, seq = np.int64(sent[x, FLOW]), np.int64(sent[x, SEQUENCE])
+            q = np.int64(sent[x, INTO]) - 1
+            if q >= 0:
+                holds = np.int64(held[at(q)])
+                length, head = holds & LENGTH, holds >> HEAD_SHIFT & HEAD_BITS
+                if rules == LITERAL:
+                    for other in range(length):
+                        if state.whose[nth(ring, spill, cell, link, q, head, depth, other) & _FLOW] == h:
+                            over_subflow += 1
+                            break
+                new = np.uint64(seq) << _SEQ | np.uint64(f)
+                spare = append(ring, spill, cell, link, free, spare, q, head, length, depth, new)
+                held[at(q)] += 1
                 mask = _ONE << np.uint64(j & 63)
-                busy[m, j >> 6] |= mask
-                queue[r * n + j, OWED] = h + 1
-                busy[r, j >> 6] |= mask
+                busy[sent[x, PLACE], at(j >> 6)] |= mask
+                owed[at(r * n + j), ABOUT_WHOM], owed[at(r * n + j), WHERE] = h + 1, sent[x, PLACE]
+                busy[at(r), at(j >> 6)] |= mask
                 owing -= 1
-                waiting[j] += 1
+                relayed += 1
+                waiting[at(j)] += 1
                 if length >= longest:
-                    longest = np.int64(length) + 1
-                if waiting[j] > fullest:
-                    fullest = waiting[j]
-                if length >= incast[d] + (1 if ready_queues else outcast[j]):
+                    longest = length + 1
+                if waiting[at(j)] > fullest:
+                    fullest = waiting[at(j)]
+                if length >= incast[target[at(h)]] + (1 if ready_queues else outcast[at(j)]):
                     over += 1
                 fold(print_, slot, f << 20 | j << 2)
                 continue
-            if own:
+            if pair[at(h), SOURCE] == i:
                 fold(print_, slot, f << 20 | j << 2 | 1)
                 if rules == LITERAL:
-                    queue[r * n + j, OWED] = h + 1
-                    busy[r, j >> 6] |= _ONE << np.uint64(j & 63)
+                    owed[at(r * n + j), ABOUT_WHOM], owed[at(r * n + j), WHERE] = h + 1, r
+                    busy[at(r), at(j >> 6)] |= _ONE << np.uint64(j & 63)
                     owing -= 1
             else:
                 fold(print_, slot, f << 20 | j << 2 | 2)
-            free[spare] = number
-            spare += 1
             delivered += 1
-            received[j] += 1
-            held = reorder(pair, early, h, cell[number, 3])
-            if held > most_held:
-                most_held = held
-            flow[f, DELIVER] -= 1
-            if flow[f, DELIVER] == 0:
-                flow[f, FINISH] = slot
+            received[at(j)] += 1
+            ahead = reorder(pair, early, h, seq)
+            if ahead > most_held:
+                most_held = ahead
+            flow[at(f), DELIVER] -= 1
+            if flow[at(f), DELIVER] == 0:
+                flow[at(f), FINISH] = slot
                 tally[FINISHED] += 1
                 inflow[j] -= 1
                 if inflow[j] == 0:
                     inflow_slots[j] += slot + 1 - inflow_since[j]
-            pair[h, UNDELIVERED] -= 1
-            if pair[h, UNDELIVERED] == 0:
+            pair[at(h), UNDELIVERED] -= 1
+            if pair[at(h), UNDELIVERED] == 0:
                 end_pair(pair, living, h)
                 incast[j] -= 1
-                outcast[pair[h, SOURCE]] -= 1
+                outcast[pair[at(h), SOURCE]] -= 1
                 tally[LIVE] -= 1
                 rest[tally[REST_TAIL] % rest.size] = h
                 rested[tally[REST_TAIL] % rest.size] = slot + 2 * (epoch + delay + 1)
@@ -579,6 +656,7 @@ def receive(plan, state, slot):
 
     tally[FREE], tally[MAX_HELD] = spare, most_held
     tally[DELIVERED] += delivered
+    tally[RELAYED] += relayed
     tally[FLYING] -= flying
     tally[OWING] -= owing
     tally[MAX_QUEUE], tally[MAX_NODE] = longest, fullest
@@ -587,50 +665,67 @@ def receive(plan, state, slot):
 
 
 @inlined
-def repeats(cell, head, length, h):
-    """1 if a cell of pair h is among the `length` cells that begin with `head`, else 0."""
-    number = head
-    for _ in range(length):
-        if cell[number & NUMBER, 2] == h:
-            return 1
-        number = cell[number & NUMBER, 0]
-    return 0
+def nth(ring, spill, cell, link, q, head, depth, k):
+    """The k-th cell of queue q."""
+    what = ring[q * depth + ((head + k) & (depth - 1))]
+    if k >= depth:
+        number = spill[2 * q]
+        for _ in range(k - depth):
+            number = link[number]
+        what = cell[number]
+    return what
 
 
 @inlined
 def reorder(pair, early, h, seq):
     """Note that cell `seq` of pair h has arrived; returns how many of the pair now wait for an earlier one."""
     size = early.shape[1] * 64  # a power of two
-    pair[h, GOT] += 1
-    due = pair[h, WANT]
-    ahead = np.int64(np.int32(seq - np.int32(due)))
+    pair[at(h), GOT] += 1
+    due = pair[at(h), WANT]
+    ahead = (seq - due) << 33 >> 33  # cells are numbered in 31 bits
     if ahead != 0:
         k = (due + ahead) & (size - 1)
-        early[h, k >> 6] |= _ONE << np.uint64(k & 63)
-        return pair[h, GOT] - due
+        early[at(h), at(k >> 6)] |= _ONE << np.uint64(k & 63)
+        return pair[at(h), GOT] - due
     due += 1
     while True:
         k = due & (size - 1)
-        word, mask = early[h, k >> 6], _ONE << np.uint64(k & 63)
+        word, mask = early[at(h), at(k >> 6)], _ONE << np.uint64(k & 63)
         if word & mask == 0:
             break
-        early[h, k >> 6] = word & ~mask
+        early[at(h), at(k >> 6)] = word & ~mask
         due += 1
-    pair[h, WANT] = due
-    return pair[h, GOT] - due
+    pair[at(h), WANT] = due
+    return pair[at(h), GOT] - due
 
 
 @inlined
 def end_pair(pair, living, h):
     """Take pair h out of the chain of its source's living pairs."""
-    i = pair[h, SOURCE]
-    if living[i] == h + 1:
-        living[i] = pair[h, NEXT]
+    i = pair[at(h), SOURCE]
+    if living[at(i)] == h + 1:
+        living[at(i)] = pair[at(h), NEXT]
         return
-    g = living[i] - 1
-    while pair[g, NEXT] != h + 1:
-        g = pair[g, NEXT] - 1
-    pair[g, NEXT] = pair[h, NEXT]
+    g = living[at(i)] - 1
+    while pair[at(g), NEXT] != h + 1:
+        g = pair[at(g), NEXT] - 1
+    pair[at(g), NEXT] = pair[at(h), NEXT]
+
+
+@bare
+def rebase(state, epoch):
+    """Count the epochs of `leave` from `epoch` on; what may leave by then may leave at once."""
+    leave, tally = state.leave, state.tally
+    past = min(epoch - tally[BASE], LATEST + 1)
+    for k in range(leave.size):
+        if leave[k] < SENT:
+            leave[k] = max(leave[k] - past, FREE_NOW)
+    sent = state.sent
+    for a in range(sent.shape[0]):  # what is under way as well
+        for c in range(sent.shape[1]):
+            for i in range(sent.shape[2]):
+                sent[a, c, i, WHEN] = max(np.int64(sent[a, c, i, WHEN]) - past, 0)
+    tally[BASE] = epoch
 
 
 @bare
@@ -648,9 +743,11 @@ def advance(plan, state, until, budget):
             continue
         if not start_flows(plan, state):
             return MORE_PAIRS
-        if tally[FREE] < channels * (n if ready_queues else max(n, tally[ACTIVE])):
+        if tally[FREE] < channels * (n + (n if ready_queues else max(n, tally[ACTIVE]))):
             return MORE_CELLS
         slot = tally[SLOT]
+        if slot // numbers[EPOCH] - tally[BASE] >= REBASE:
+            rebase(state, slot // numbers[EPOCH])
         narrow = send(plan, state, slot)
         receive(plan, state, slot)
         tally[SLOT] += 1
@@ -665,36 +762,40 @@ def advance(plan, state, until, budget):
 @bare
 def inspect(plan, state):
     """Look through all queues: (cells that share a queue with another of their subflow, cells that do not add up)."""
-    queue, cell, waiting, tally, busy = state.queue, state.cell, state.waiting, state.tally, state.busy
-    n, ready_queues = plan.numbers[N], plan.numbers[READY_QUEUES]
-    twice = lost = queued = 0
+    held, ring, spill, cell, link, whose = state.held, state.ring, state.spill, state.cell, state.link, state.whose
+    waiting, tally, busy = state.waiting, state.tally, state.busy
+    n, ready_queues, depth = plan.numbers[N], plan.numbers[READY_QUEUES], plan.numbers[DEPTH]
+    twice = lost = queued = listed = mine = 0
     for p in range(busy.shape[0]):
         for b in range(busy.shape[1]):
             todo = busy[p, b]
             while todo != 0:
                 q = p * n + b * 64 + lowest(todo)
                 todo &= todo - _ONE
-                length = queue[q, HELD] & LENGTH
+                length, head = np.int64(held[q]) & LENGTH, np.int64(held[q]) >> HEAD_SHIFT & HEAD_BITS
                 queued += length
-                if length < 2:
-                    continue
-                number = queue[q, HEAD]
+                if length > depth:
+                    listed += length - depth
+                    number = spill[2 * q]
+                    for _ in range(length - depth - 1):
+                        number = link[number]
+                    if number != spill[2 * q + 1]:
+                        lost += 1
                 own = 0
                 for k in range(length):
-                    own += 1 if number & OWN else 0
-                    other = cell[number & NUMBER, 0]
-                    for _ in range(k + 1, length):
-                        if cell[other & NUMBER, 2] == cell[number & NUMBER, 2]:
+                    what = nth(ring, spill, cell, link, q, head, depth, k)
+                    own += 1 if what & _OWN != 0 else 0
+                    for later in range(k + 1, length):
+                        other = nth(ring, spill, cell, link, q, head, depth, later)
+                        if whose[what & _FLOW] == whose[other & _FLOW]:
                             twice += 1
-                        other = cell[other & NUMBER, 0]
-                    if k == length - 1 and number & NUMBER != queue[q, TAIL]:
-                        lost += 1
-                    number = cell[number & NUMBER, 0]
+                mine += own
                 if ready_queues and own > 1:
                     lost += 1
     total = np.int64(0)
     for i in range(n):
         total += waiting[i]
     in_use = cell.shape[0] - tally[FREE]
-    lost += abs(total - queued) + abs(in_use - queued - tally[FLYING])
+    lost += abs(total - queued) + abs(in_use - listed) + abs(mine + tally[RELAYED] - tally[FORWARDED] - queued)
+    lost += abs(tally[LOCAL] + tally[FORWARDED] - tally[FLYING] - tally[RELAYED] - tally[DELIVERED])
     return twice, lost

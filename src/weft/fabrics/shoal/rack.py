@@ -218,9 +218,17 @@ class Rack(Run):
 
     def restore(self, arrays) -> None:
         self.state = self.state._replace(
-            **{name: np.ascontiguousarray(arrays[f"state.{name}"]) for name in self.state._fields}
+            **{name: _copy(arrays[f"state.{name}"]) for name in self.state._fields}
         )
         times, received = arrays["samples.slot"].tolist(), arrays["samples.received"]
         self.samples = [(slot, row.copy()) for slot, row in zip(times, received, strict=True)]
         self.every, self.seconds = int(arrays["every"][0]), int(arrays["spent_us"][0]) / 1e6
         self.half = (int(arrays["half.slot"][0]), arrays["half.received"]) if "half.slot" in arrays else None
+
+
+def _copy(saved):
+    from weft.fabrics.shoal.arrays import zeros
+
+    out = zeros(saved.shape, saved.dtype)
+    out[...] = saved
+    return out

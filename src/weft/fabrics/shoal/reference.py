@@ -45,6 +45,7 @@ class Pair:
     src: int
     dst: int
     born: int  # slot in which it came to be; it ends when all its cells are delivered
+    seat: int = 0  # where it sits among its node's pairs: the round robin goes by seats
     since: int = 0  # slot in which it last had nothing left to release and got something
     flows: deque = field(default_factory=deque)  # [application flow, cells left, cells], in the order of service
     subflow: dict = field(default_factory=dict)  # intermediate -> Heard, OUT, or absent: free to send
@@ -72,10 +73,24 @@ class Node:
     def __init__(self, nodes):
         self.queue = [deque() for _ in range(nodes)]  # [j]: cells whose next hop is j
         self.ready = [0] * nodes  # [j]: local flows that could have sent through j at its last turn and did not
-        self.turn = [0] * nodes  # [j]: where the round robin for j goes on
-        self.pairs = []  # local pairs with cells left to release, oldest first
+        self.turn = [0] * nodes  # [j]: the seat at which the round robin for j goes on
+        self.pairs = []  # local pairs with cells left to release
+        self.seats = []  # [seat]: slot from which it may be taken, None while it is
         self.owed = [None] * nodes  # [j]: the last cell from j, until its feedback is sent
         self.told = [None] * nodes  # [j]: what was reported last time, on a link whose two directions share a slot
+
+    def take_seat(self, slot):
+        """The first seat that is vacant."""
+        for seat, since in enumerate(self.seats):
+            if since is not None and since <= slot:
+                self.seats[seat] = None
+                return seat
+        self.seats.append(None)
+        return len(self.seats) - 1
+
+    def in_turn(self, seat):
+        """Pairs with cells left to release, from `seat` on and around."""
+        return sorted(self.pairs, key=lambda pair: (pair.seat < seat, pair.seat))
 
 
 class Rack:
@@ -131,7 +146,9 @@ class Rack:
     def start_flows(self):
         while self.arrived < len(self.flows) and self.flows[self.arrived][3] <= self.slot:
             src, dst, cells, _ = self.flows[self.arrived]
-            pair = self.live.setdefault((src, dst), Pair(src, dst, self.slot))
+            if (src, dst) not in self.live:
+                self.live[src, dst] = Pair(src, dst, self.slot, self.nodes[src].take_seat(self.slot))
+            pair = self.live[src, dst]
             if not pair.flows:
                 self.nodes[src].pairs.append(pair)
                 pair.since = self.slot
@@ -158,14 +175,11 @@ class Rack:
 
     def release(self, i, node, j):
         """Put local cells into Q_ij: one if it holds none (ready queues), else one of every flow that may (eq. 2)."""
-        queue, pairs = node.queue[j], list(node.pairs)
+        queue = node.queue[j]
         length = len(queue)
         local = any(cell.src == i for cell in queue)
-        start = node.turn[j] if node.turn[j] < len(pairs) else 0
         node.ready[j] = 0
-        for k in range(len(pairs)):
-            at = (start + k) % len(pairs)
-            pair = pairs[at]
+        for pair in node.in_turn(node.turn[j]):
             if not self.may_send(pair, j, length):
                 continue
             if (self.ready_queues and local) or not self.old_enough(pair, length):
@@ -174,7 +188,7 @@ class Rack:
             queue.append(pair.next_cell(self.sharing))
             pair.subflow[j] = OUT
             local = True
-            node.turn[j] = (at + 1) % len(pairs)
+            node.turn[j] = pair.seat + 1
             if not pair.flows:
                 node.pairs.remove(pair)
             if not self.ready_queues:
@@ -284,9 +298,14 @@ class Rack:
         self.max_held = max(self.max_held, len(pair.held))
         if pair.undelivered == 0:
             del self.live[cell.src, cell.dst]
+            self.vacate(pair)
         self.undelivered[cell.flow] -= 1
         if self.undelivered[cell.flow] == 0:
             self.finish[cell.flow] = self.slot
+
+    def vacate(self, pair):
+        """Its seat may be taken when the last feedback on it has come home."""
+        self.nodes[pair.src].seats[pair.seat] = self.slot + 2 * (self.schedule.slots + self.delay + 1)
 
     def fold(self, cell, j, hop):
         self.fingerprint.fold(self.slot, cell.flow << 20 | j << 2 | hop)

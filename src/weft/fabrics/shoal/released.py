@@ -17,6 +17,11 @@ from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import kernel as k
 from weft.fabrics.shoal.kernel import Plan, join, next_flow, reorder
 
+OUT = 1 << 30  # leave: a cell waits at the source
+SENT = OUT + 1  # leave: it has left, and nothing was heard of it yet
+OWN = 1 << 30  # flag of a cell number: the sender's own cell, on its first hop
+NUMBER = OWN - 1
+
 make_plan = arrays.make_plan
 finish, undelivered, busy_slots = arrays.finish, arrays.undelivered, arrays.busy_slots
 
@@ -157,14 +162,14 @@ def send(plan, state, slot):
                         narrow = True
                     pair[h, k.SEQ] = seq + 1
                     cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq
-                    leave[h, j] = k.OUT
+                    leave[h, j] = OUT
                     if length[i, j] == 0:
-                        cell[number, 0] = number | k.OWN
+                        cell[number, 0] = number | OWN
                     else:
-                        tail = last[i, j] & k.NUMBER
+                        tail = last[i, j] & NUMBER
                         cell[number, 0] = cell[tail, 0]
-                        cell[tail, 0] = number | k.OWN
-                    last[i, j] = number | k.OWN
+                        cell[tail, 0] = number | OWN
+                    last[i, j] = number | OWN
                     length[i, j] += 1
                     waiting[i] += 1
                     local[i, j] = 1
@@ -189,18 +194,18 @@ def send(plan, state, slot):
         state.now[i] = 0
         mine = 0
         if length[i, j] > 0:
-            tail = last[i, j] & k.NUMBER
+            tail = last[i, j] & NUMBER
             number = cell[tail, 0]
-            cell[tail, 0] = cell[number & k.NUMBER, 0]
+            cell[tail, 0] = cell[number & NUMBER, 0]
             length[i, j] -= 1
             waiting[i] -= 1
             tally[k.FLYING] += 1
-            if number & k.OWN:
-                h = cell[number & k.NUMBER, 2]
+            if number & OWN:
+                h = cell[number & NUMBER, 2]
                 mine = h + 1
                 state.now[i] = mine
                 local[i, j] = 0
-                leave[h, j] = k.SENT
+                leave[h, j] = SENT
                 tally[k.LOCAL] += 1
             else:
                 tally[k.FORWARDED] += 1
@@ -230,7 +235,7 @@ def correction(value, c, s, m, just_sent):
 @kernel
 def hear(state, r, s, h, value, slot, epoch, n, just_sent):
     """Node r takes in that `value` cells wait at s where the cells of its pair h go."""
-    if state.leave[h, s] == k.OUT:  # a newer cell of it waits here
+    if state.leave[h, s] == OUT:  # a newer cell of it waits here
         return
     c, mine = slot % epoch, (s - r - 1) % n
     if state.target[h] != s:
@@ -263,8 +268,8 @@ def receive(plan, state, slot):
             continue
         moved = True
         tally[k.FLYING] -= 1
-        own = number & k.OWN
-        number &= k.NUMBER
+        own = number & OWN
+        number &= NUMBER
         f, h = np.int64(cell[number, 1]), cell[number, 2]
         d = state.target[h]
         state.got1[j, i] = d + 1
@@ -273,12 +278,12 @@ def receive(plan, state, slot):
             if length == 0:
                 cell[number, 0] = number
             else:
-                tail = state.last[j, d] & k.NUMBER
+                tail = state.last[j, d] & NUMBER
                 other = tail
                 for _ in range(length):
                     if cell[other, 2] == h:
                         tally[k.OVER_SUBFLOW] += 1
-                    other = cell[other, 0] & k.NUMBER
+                    other = cell[other, 0] & NUMBER
                 cell[number, 0] = cell[tail, 0]
                 cell[tail, 0] = number
             state.last[j, d] = number
@@ -295,7 +300,7 @@ def receive(plan, state, slot):
         tally[k.FREE] += 1
         tally[k.DELIVERED] += 1
         state.received[j] += 1
-        tally[k.MAX_HELD] = max(tally[k.MAX_HELD], reorder(pair, state.early, h, cell[number, 3]))
+        tally[k.MAX_HELD] = max(tally[k.MAX_HELD], reorder(pair, state.early, h, np.int64(cell[number, 3])))
         flow[f, k.DELIVER] -= 1
         if flow[f, k.DELIVER] == 0:
             flow[f, k.FINISH] = slot
