@@ -165,6 +165,13 @@ def test_slots_say_what_the_spans_say():
         assert set(np.flatnonzero(unpack(found.off[k], 70))) == during
 
 
+def test_what_happens_after_53_days_is_left_out():
+    clocks = Clocks(nodes=8, allowed=10**12, precision=0, drift=0.001, failover=10**30)
+    found = off(clocks, [Outage("node", (0,), 5)], 10, seed=2)
+    assert any(spans(clocks, [Outage("node", (0,), 5)], seed=2))
+    assert found.slots.tolist() == [0] and not found.off.any()
+
+
 def test_clocks_are_drawn_from_the_seed_and_within_their_limits():
     clocks = Clocks(nodes=1000, precision=51, drift=2.5)
     residual, strays = clocks.residual(7, 0, 1), clocks.strays(1)

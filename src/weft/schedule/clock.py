@@ -18,7 +18,7 @@ import numpy as np
 
 from weft import random
 from weft.errors import BadInput, require
-from weft.failures import Outage
+from weft.failures import LATEST, Outage
 from weft.schedule.outage import pack
 from weft.units import Time, ms, param
 
@@ -148,9 +148,13 @@ def spans(clocks: Clocks, outages=(), *, seed: int = 0) -> list[list[tuple[int, 
 
 
 def off(clocks: Clocks, outages=(), slot_time: int = 1, *, seed: int = 0) -> Off:
-    """The same slot by slot: a node is off in a slot if it is at any moment of it."""
+    """The same slot by slot: off in a slot is off at any moment of it. What no run lives to see is left out."""
     found = [
-        [(begin // slot_time, None if end is None else -(-end // slot_time)) for begin, end in each]
+        [
+            (begin // slot_time, None if end is None or end > LATEST else -(-end // slot_time))
+            for begin, end in each
+            if begin <= LATEST
+        ]
         for each in spans(clocks, outages, seed=seed)
     ]
     slots = sorted({0, *(edge for each in found for span in each for edge in span if edge is not None)})
