@@ -75,14 +75,28 @@ def test_dollars_are_known_once_a_user_prices_the_parts(tmp_path):
 
 
 @pytest.mark.parametrize("ports", [8, 16])
-def test_failures_follow_their_printed_formulas_under_the_stated_conventions(ports):
+def test_failures_follow_their_printed_formulas_under_one_rule(ports):
     nodes = ports * ports // 2
-    lost = shoal.failed_slots
-    assert lost(ports, "node-leaf link", survivors=True) == pytest.approx(1 / nodes, rel=2 / nodes)
-    assert lost(ports, "leaf switch", survivors=True) == pytest.approx((2 * nodes) ** -0.5, rel=2 / nodes)
-    assert lost(ports, "leaf-spine link", duplex=False) == pytest.approx(2 / nodes)
+
+    def lost(component):
+        return shoal.failed_slots(ports, component, survivors=True, duplex=False)
+
+    assert lost("node-leaf link") == pytest.approx(1 / nodes, rel=2 / nodes)
+    assert lost("leaf switch") == pytest.approx((2 * nodes) ** -0.5, rel=2 / nodes)
+    assert lost("leaf-spine link") == pytest.approx(2 / nodes)
     share = 2 / ports
-    assert lost(ports, "spine switch") == pytest.approx(1 - (1 - share) ** 2, rel=0.1)
+    assert lost("spine switch") == pytest.approx(1 - (1 - share) ** 2, rel=0.1)
+
+
+def test_the_model_counts_what_the_fabric_does():
+    from weft.papers.shoal import table1
+
+    rows = {row["component"]: row for row in table1._rows(32, 8)}
+    for component in shoal.FAILURES:
+        one = rows.get(f"{component}{table1.ONE}", rows[component])
+        ours = shoal.failed_slots(8, component, survivors=True, duplex=False)
+        assert ours == pytest.approx(one["unused_survivors"], rel=1e-9)
+        assert shoal.failed_slots(8, component) == pytest.approx(rows[component]["unused"], rel=0.01)
 
 
 @given(st.integers(2, 60))

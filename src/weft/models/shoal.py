@@ -250,11 +250,9 @@ def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
 
 def _table_1(catalogue):
     ports, nodes = 32, 512
-    chosen = {"node-leaf link": {"survivors": True}, "leaf switch": {"survivors": True},
-              "leaf-spine link": {"duplex": False}, "spine switch": {}}
-    return {f"1 {component}{reading}": failed_slots(ports, component, **options) / FAILURES[component](nodes)
-            for reading, choice in (("", chosen), (", one rule for all", {each: {} for each in chosen}))
-            for component, options in choice.items()}
+    rules = {"": {"survivors": True, "duplex": False}, ", all nodes and ways": {}}
+    return {f"1 {component}{reading}": failed_slots(ports, component, **rule) / FAILURES[component](nodes)
+            for reading, rule in rules.items() for component in FAILURES}
 
 
 def _fig_3(catalogue):
