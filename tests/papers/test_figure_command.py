@@ -78,9 +78,10 @@ def test_what_cannot_be_meant_is_said_in_a_sentence(weft, tokens, sentence):
     assert weft("figure", *tokens) == (2, "", sentence)
 
 
-def test_a_file_in_the_place_of_the_folder_is_named(weft, tmp_path):
+@pytest.mark.parametrize("name", ["shoal/9", "shoal/table1"])
+def test_a_file_in_the_place_of_the_folder_is_named(weft, tmp_path, name):
     (tmp_path / "file").write_text("")
-    assert weft("figure", "shoal/9", "-q", "-o", tmp_path / "file") == (
+    assert weft("figure", name, "-q", "-o", tmp_path / "file") == (
         2, "", f"weft figure: {tmp_path / 'file'} must be a folder, not a file\n",
     )  # fmt: skip
 

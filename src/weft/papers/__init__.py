@@ -14,6 +14,7 @@ A claim's verdict is one word:
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 from weft.errors import BadInput, require
@@ -127,6 +128,8 @@ def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Ans
     """Run what is missing of a figure and measure it; Shoal's runs are kept in `folder`, if there is one."""
     module = figure(name)
     at_paper_scale(scale)
+    if folder is not None and Path(folder).is_file():
+        raise BadInput(f"{folder} must be a folder, not a file")
     if hasattr(module, "table"):  # counted or computed, not run
         return Answer(name, scale, module, module.table(scale), [])
     if name.startswith("fpga/"):
