@@ -49,10 +49,19 @@ def test_presets_are_listed_with_their_sources(capsys):
     assert main(["presets", "--json"]) == 0
     named = json.loads(capsys.readouterr().out)
     assert named["ndp@shoal-nsdi19"]["initial_window"] == 35
-    assert main(["presets", "ndp@shoal-nsdi19"]) == 0
+    assert main(["presets"]) == 0
+    assert "dctcp@shoal-nsdi19\n    initial_window 35, buffer 100\n    DCTCP as set up in" in capsys.readouterr().out
+
+
+def test_a_preset_says_of_every_value_where_it_comes_from(capsys):
+    assert main(["presets", "ndp@shoal-nsdi19:rto_min=2ms"]) == 0
     printed = capsys.readouterr().out
-    assert "rto_min                  1ms  least retransmission timeout\n" in printed
-    assert "source: Shoal, NSDI '19, §7.3" in printed
+    assert printed.startswith("ndp@shoal-nsdi19:rto_min=2ms: NDP as set up in Shoal, NSDI '19, §7.3\n")
+    assert "initial_window          35  Shoal §7.3: initial window 35 packets\n" in printed
+    assert "prefer                  10  SIGCOMM '17 §3.1: headers to data 10 to 1\n" in printed
+    assert "rto_min                2ms  given\n" in printed
+    assert main(["presets", "dcqcn", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["from"]["rate_leap"] == "assumed: ten times R_AI; the paper gives none"
 
 
 def test_an_unknown_preset_names_the_near_ones(capsys):

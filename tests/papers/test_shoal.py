@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from weft.errors import BadInput
+from weft.fabrics.shoal import Shoal
 from weft.papers import MODULES, VERDICTS, Answer, Claim, answer, at_paper_scale, figure, judge
 from weft.papers.shoal import (
     epochs,
@@ -57,6 +58,9 @@ def tiny(module):
         few += [*(replace(w, flows=200) for w in loads[:2]), replace(loads[2], flows=200, dead="nodes 75%")]
         return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics[:3]], workloads=few)
     few = [replace(w, flows=10 if module is fig14 else 300) for w in whole.workloads]
+    if module is fig15:
+        smaller = [replace(f, nodes=16) if isinstance(f, Shoal) else replace(f, hosts=16) for f in whole.fabrics]
+        return replace(whole, fabrics=smaller, workloads=few)
     return replace(whole, fabrics=[replace(f, nodes=16) for f in whole.fabrics], workloads=few)
 
 
@@ -219,9 +223,38 @@ def test_every_reading_has_a_row_of_its_own(tables):
     assert all(0.9 < row["one_pair"] <= 1 and 0.5 < row["all_pairs"] < 0.6 for row in table)
 
 
-def test_what_needs_the_baselines_is_not_called_reproduced():
-    table = [{"load_50": x, "load_100": x, **dict.fromkeys(fig15.LINES, 1.0)} for x in (0.2, 1)]
-    assert {judge(claim, table, "paper")["verdict"] for claim in fig15.CLAIMS} == {"not run"}
+def _fig15(**over):
+    """A table as the paper has it, with `over` = {column: factor} on NDP's values."""
+    rows = {"Shoal": (1, 1), "DCTCP": (1.2, 3), "DCQCN": (1.1, 3), "NDP": (0.8, 1.5)}
+    table = []
+    for load, tail in ((0.2, None), (0.6, None), (1, 2)):
+        for name, (mean, low) in rows.items():
+            row = {"system": name, "load_50": load, "mean_us": mean, "p99.9_us": tail or low, "goodput_gbps": 1 / 1.7}
+            row |= {"p99.9_us": 1, "goodput_gbps": 1} if name == "Shoal" else {}
+            table.append(row | {key: row[key] * by for key, by in over.items() if name == "NDP"})
+    return table
+
+
+@pytest.mark.parametrize(
+    ("over", "verdicts"),
+    [
+        ({}, ["consistent", "consistent", "consistent"]),
+        ({"mean_us": 2}, ["differs", "consistent", "consistent"]),
+        ({"p99.9_us": 0.5}, ["consistent", "differs", "consistent"]),
+        ({"goodput_gbps": 2}, ["consistent", "consistent", "differs"]),
+    ],
+)
+def test_fig15_is_held_against_each_of_its_baselines(over, verdicts):
+    assert [judge(claim, _fig15(**over), "paper")["verdict"] for claim in fig15.CLAIMS] == verdicts
+
+
+def test_fig15_runs_the_baselines_under_the_same_flows():
+    points = fig15.study("small").points
+    assert len(points) == 8 + 3 * 5
+    shoal, dctcp = points[2], points[8 + 2]
+    assert (shoal.workload, shoal.seed) == (dctcp.workload, dctcp.seed)
+    assert (shoal.fabric.link, dctcp.fabric.link) == (100_000_000_000, 50_000_000_000)
+    assert fig15.study("paper").points[-1].fabric.graph.nodes == 512 + 24
 
 
 def test_a_claim_about_the_papers_rack_is_at_best_consistent_on_a_smaller_one():

@@ -17,24 +17,25 @@ def presets(
     json: Annotated[bool, Parameter(negative="", help="Print JSON.")] = False,
 ):
     """List the presets and what they change, or every value of one of them."""
-    from weft.fabrics.packet.settings import Settings, settings
+    from weft.fabrics.packet.settings import Settings, origins, settings
     from weft.fabrics.packet.settings import presets as named
 
     if name:
         chosen = settings(name)
-        values = {field.name: getattr(chosen, field.name) for field in fields(Settings)}
+        values, where = {field.name: getattr(chosen, field.name) for field in fields(Settings)}, origins(name)
         if json:
-            print(json_.dumps(values, indent=1))
+            print(json_.dumps({**values, "from": where}, indent=1))
             return
-        helps = {field.name: field.metadata["help"] for field in fields(Settings)}
-        for key, value in values.items():
-            print(f"{key:15} {_shown(key, value):>12}  {helps[key]}" if key != "source" else f"\nsource: {value}")
+        print(f"{name}: {chosen.source}\n")
+        for key, origin in where.items():
+            print(f"{key:15} {_shown(key, values[key]):>10}  {origin}")
         return
     if json:
         print(json_.dumps(named(), indent=1))
         return
     for preset, values in named().items():
-        changed = ", ".join(f"{key} {value}" for key, value in values.items() if key not in ("transport", "source"))
+        about = ("transport", "source", "from")
+        changed = ", ".join(f"{key} {value}" for key, value in values.items() if key not in about)
         print(f"{preset}\n    {changed or 'defaults'}\n    {values['source']}")
 
 

@@ -1,6 +1,6 @@
 """Does the network do what its parts say?"""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from weft.errors import BadInput, MonitorTripped
 from weft.fabrics.packet.fabric import Packet
-from weft.fabrics.packet.settings import Settings, presets, settings
+from weft.fabrics.packet.settings import Settings, origins, presets, settings
 from weft.units import KB, Gbps, ms, ns, s, us, wire_time
 from weft.workload.flows import ENDLESS, Flows
 
@@ -211,6 +211,15 @@ def test_every_preset_can_be_built_and_names_its_source():
     for name, values in presets().items():
         assert isinstance(settings(name), Settings)
         assert len(values["source"]) > 20
+
+
+@pytest.mark.parametrize("name", presets())
+def test_no_value_of_a_preset_is_without_an_origin(name):
+    where = origins(name)
+    assert set(where) == {field.name for field in fields(Settings)} - {"transport", "source"}
+    assert min(map(len, where.values())) >= len("assumed")
+    own = {key for key in presets()[name] if key not in ("transport", "source", "from")}
+    assert own <= set(presets()[name].get("from", {}))
 
 
 def test_a_preset_changes_what_it_names_and_a_change_on_top_wins():

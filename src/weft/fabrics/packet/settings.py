@@ -24,44 +24,92 @@ class Settings:
     """What a transport and its queues are set to. Packets are full-size ones; their size is the fabric's MTU."""
 
     transport: str = param("tcp", "protocol")
-    header: int = param(52, "bytes of each packet that are no payload: IP 20, TCP 20, timestamps 12")
-    control: int = param(90, "bytes an ACK occupies on the wire, preamble and gap included")
-    routing: str = param("ecmp", f"how packets choose among equal paths: {', '.join(ROUTINGS)}")
-    queue: str = param("droptail", f"what switch ports do: {', '.join(QUEUES)}")
-    buffer: int = param(100, "data packets a switch port holds")
-    share: float = param(0.0, "dynamic threshold: a port may take this many times what is free of its switch's buffers")
-    mark_from: int = param(0, "packets above which ECN marks begin; 0 never marks")
-    mark_all: int = param(0, "packets above which every packet is marked; 0 is mark_from, a step")
-    mark_chance: float = param(1.0, "marking probability reached just below mark_all (RED)")
+    header: int = param(
+        52, "bytes of each packet that are no payload: IP 20, TCP 20, timestamps 12", origin="RFC 791, 9293 and 7323"
+    )
+    control: int = param(
+        90, "bytes an ACK occupies on the wire, preamble and gap included",
+        origin="RFC 791, 9293 and 7323: 52 B and Ethernet's 38",
+    )
+    routing: str = param(
+        "ecmp", f"how packets choose among equal paths: {', '.join(ROUTINGS)}",
+        origin="assumed: what datacenters use for TCP",
+    )
+    queue: str = param("droptail", f"what switch ports do: {', '.join(QUEUES)}", origin="assumed")
+    buffer: int = param(
+        100, "data packets a switch port holds", origin="assumed: that of Shoal §7.3 and Stardust App. G"
+    )
+    share: float = param(
+        0.0, "dynamic threshold: a port may take this many times what is free of its switch's buffers",
+        origin="assumed: ports have their own buffers",
+    )
+    mark_from: int = param(
+        0, "packets above which ECN marks begin; 0 never marks", origin="off: the protocol uses no marks"
+    )
+    mark_all: int = param(
+        0, "packets above which every packet is marked; 0 is mark_from, a step",
+        origin="off: the protocol uses no marks, or a step (SIGCOMM '10 §3.1)",
+    )
+    mark_chance: float = param(
+        1.0, "marking probability reached just below mark_all (RED)", origin="a step (SIGCOMM '10 §3.1)"
+    )
 
-    initial_window: int = param(10, "segments sent at once when a flow starts")
-    max_window: int = param(1024, "segments that may be on their way")
-    rto_min: Time = param(10 * ms, "least retransmission timeout")
-    rto_first: Time = param(10 * ms, "timeout before the first RTT is known")
-    rto_max: Time = param(1 * s, "largest timeout")
-    ack_every: int = param(1, "segments an ACK may cover; 2 is the usual delayed ACK")
-    ack_delay: Time = param(500 * us, "longest an ACK is delayed")
-    sack: bool = param(False, "selective acknowledgements")
-    limited: bool = param(True, "limited transmit (RFC 3042)")
-    gain_shift: int = param(4, "the gain g of alpha is 2 to the power of minus this")
-    subflows: int = param(1, "subflows of an MPTCP flow")
+    initial_window: int = param(10, "segments sent at once when a flow starts", origin="RFC 6928 §2")
+    max_window: int = param(1024, "segments that may be on their way", origin="assumed: no limit that matters")
+    rto_min: Time = param(
+        10 * ms, "least retransmission timeout", origin="assumed: datacenter practice; RFC 6298 §2.4 says 1 s"
+    )
+    rto_first: Time = param(
+        10 * ms, "timeout before the first RTT is known", origin="assumed: as rto_min; RFC 6298 §2.1 says 1 s"
+    )
+    rto_max: Time = param(1 * s, "largest timeout", origin="assumed; RFC 6298 §2.5 says at least 60 s")
+    ack_every: int = param(
+        1, "segments an ACK may cover; 2 is the usual delayed ACK", origin="assumed; RFC 5681 §4.2 allows 2"
+    )
+    ack_delay: Time = param(
+        500 * us, "longest an ACK is delayed", origin="RFC 5681 §4.2: at most 500 ms; this value is assumed"
+    )
+    sack: bool = param(False, "selective acknowledgements", origin="off: RFC 5681 and 6582 do without")
+    limited: bool = param(True, "limited transmit (RFC 3042)", origin="RFC 3042")
+    gain_shift: int = param(
+        4, "the gain g of alpha is 2 to the power of minus this", origin="SIGCOMM '10 §3.4 and RFC 8257 §4.2: g = 1/16"
+    )
+    subflows: int = param(1, "subflows of an MPTCP flow", origin="one, but for MPTCP")
 
-    prefer: int = param(255, "headers that may pass before a waiting data packet goes; 255 is strict priority")
-    trim_tail: bool = param(True, "trim the packet at the tail instead of the newcomer every other time, at random")
-    scoreboard: bool = param(True, "leave paths out for a while that fail twice as often as all together (NDP)")
-    bounce: bool = param(True, "return headers that find the header queue full to their sender")
+    prefer: int = param(
+        255, "headers that may pass before a waiting data packet goes; 255 is strict priority",
+        origin="strict priority (IEEE 802.1Q)",
+    )
+    trim_tail: bool = param(
+        True, "trim the packet at the tail instead of the newcomer every other time, at random",
+        origin="NDP, SIGCOMM '17 §3.1",
+    )
+    scoreboard: bool = param(
+        True, "leave paths out for a while that fail twice as often as all together (NDP)",
+        origin="NDP, SIGCOMM '17 §3.2.3; thresholds assumed",
+    )
+    bounce: bool = param(
+        True, "return headers that find the header queue full to their sender", origin="NDP, SIGCOMM '17 §3.2.4"
+    )
 
-    xoff: int = param(15, "packets from one port at which its sender is told to pause")
-    xon: int = param(12, "packets from one port at which it may go on")
-    headroom: Size = param(0, "bytes kept for what arrives after a pause was sent; 0 is as much as the link needs")
-    cnp_gap: Time = param(50 * us, "least time between two CNPs of a flow")
-    alpha_gap: Time = param(55 * us, "time without CNP after which alpha decays")
-    raise_gap: Time = param(55 * us, "period of the rate-increase timer")
-    raise_bytes: Size = param(10_000 * KB, "bytes after which the rate increases as well")
-    fast_rounds: int = param(5, "increases spent in fast recovery")
-    rate_step: Rate = param(40 * Mbps, "additive increase")
-    rate_leap: Rate = param(400 * Mbps, "hyper increase")
-    rate_min: Rate = param(10 * Mbps, "least sending rate")
+    xoff: int = param(15, "packets from one port at which its sender is told to pause", origin="assumed")
+    xon: int = param(12, "packets from one port at which it may go on", origin="assumed")
+    headroom: Size = param(
+        0, "bytes kept for what arrives after a pause was sent; 0 is as much as the link needs",
+        origin="what IEEE 802.1Qbb needs for the link",
+    )
+    cnp_gap: Time = param(50 * us, "least time between two CNPs of a flow", origin="DCQCN, SIGCOMM '15 §3.1: N = 50 us")
+    alpha_gap: Time = param(
+        55 * us, "time without CNP after which alpha decays", origin="DCQCN, SIGCOMM '15 §3.1: K = 55 us"
+    )
+    raise_gap: Time = param(55 * us, "period of the rate-increase timer", origin="DCQCN, SIGCOMM '15 §5.2: T = 55 us")
+    raise_bytes: Size = param(
+        10_000 * KB, "bytes after which the rate increases as well", origin="DCQCN, SIGCOMM '15 §5.2: B = 10 MB"
+    )
+    fast_rounds: int = param(5, "increases spent in fast recovery", origin="DCQCN, SIGCOMM '15 §3.1: F = 5")
+    rate_step: Rate = param(40 * Mbps, "additive increase", origin="DCQCN, SIGCOMM '15 §3.1: R_AI = 40 Mb/s")
+    rate_leap: Rate = param(400 * Mbps, "hyper increase", origin="assumed: ten times R_AI; the paper gives none")
+    rate_min: Rate = param(10 * Mbps, "least sending rate", origin="assumed")
     source: str = param("", "where the values come from")
 
     def __post_init__(self):
@@ -92,8 +140,18 @@ class Settings:
 
 @cache
 def presets() -> dict[str, dict]:
-    """The named sets as written: `ndp`, `ndp@shoal-nsdi19`, …; each names its source."""
+    """The named sets as written: `ndp`, `ndp@shoal-nsdi19`, …; `source` is the set's, `from` that of each value."""
     return tomllib.loads((Path(__file__).parent / "presets.toml").read_text())
+
+
+def origins(text: str) -> dict[str, str]:
+    """Where each value of the settings called `text` comes from; a value that no source states is `assumed`."""
+    name, _, rest = text.partition(":")
+    settings(text)  # says what is wrong with the name
+    found = {field.name: field.metadata.get("origin", "") for field in fields(Settings)}
+    found |= presets()[name.split("@")[0]].get("from", {}) | presets()[name].get("from", {})
+    found |= {pair.partition("=")[0].strip(): "given" for pair in rest.split(",") if rest}
+    return {key: where for key, where in found.items() if key not in ("transport", "source")}
 
 
 def settings(text: str, **changes) -> Settings:
@@ -106,6 +164,7 @@ def settings(text: str, **changes) -> Settings:
         hint = f"near it are {', '.join(near)}" if near else f"there are {', '.join(known)}"
         raise BadInput(f"transport must be a known preset, not {name!r}: {hint}")
     values = {**known[name.split("@")[0]], **known[name]}
+    values.pop("from", None)
     if rest:
         for pair in rest.split(","):
             key, equals, value = pair.partition("=")

@@ -6,7 +6,7 @@ from weft.papers.shoal import fig15, printed
 COLUMNS = ("offered_gbps", "load_50", "load_100", "realised_gbps", "queue_cells", "node_cells", "reorder_kb")
 SERIES = tuple(Series(x, y) for y in ("queue_cells", "node_cells", "reorder_kb") for x in ("load_50", "load_100"))
 
-study = fig15.study  # the same runs
+study = fig15.racks  # the same runs
 
 
 def measure(runs):
