@@ -1,9 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from weft.cli import main
-from weft.cli.stress import conclusions, variants
+from weft.cli.stress import as_text, conclusions, variants
 from weft.errors import BadInput
 from weft.fabrics.packet import Packet
 from weft.study import Study
@@ -31,6 +32,33 @@ def test_a_conclusion_is_a_ratio_to_the_first_fabric_and_says_how_far_it_moves()
     assert table[0]["moved_percent"] == 0 and table[0]["ratio"] > 0
     for line in table[1:]:
         assert line["moved_percent"] == pytest.approx(100 * (line["ratio"] / table[0]["ratio"] - 1))
+
+
+def test_the_text_shows_how_far_each_conclusion_moves_and_what_turns_it_round():
+    def line(metric, varied, ratio, flips=False):
+        return {"workload": "W", "metric": metric, "fabric": "ndp", "against": "tcp", "varied": varied, "ratio": ratio,
+                "moved_percent": 0.0, "flips": flips}  # fmt: skip
+
+    table = [line("mean", "as it is", 0.5), line("max", "as it is", None)]
+    table += [line("mean", f"seed {k}", r) for k, r in ((2, 0.4), (3, 0.625))]
+    table += [line("max", f"seed {k}", None) for k in (2, 3)]
+    table += [line("mean", "rto x 10", 1.5, True), line("max", "rto x 10", None)]
+    assert as_text(table) == (
+        "ndp / tcp, W\n"
+        "      as it is  seed            rto\n"
+        "mean  0.500     0.400 to 0.625  1.500*\n"
+        "max   -         -               -\n"
+        "\n"
+        "* reaches the other side of 1: that conclusion is not the transport's alone"
+    )
+
+
+def test_the_study_of_ndp_and_dctcp_can_be_stressed_from_the_prompt(capsys):
+    study = Path(__file__).parents[2] / "studies/incast.toml"
+    assert main(["stress", str(study), "--vary", "ties", "--metrics", "fct_us.all.max"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("ndp@stardust-nsdi19 / dctcp@stardust-nsdi19, ") == 2
+    assert "fct_us.all.max  0.787     0.864 to 0.946\n" in printed
 
 
 def test_one_fabric_is_no_comparison():

@@ -95,9 +95,31 @@ def stress(
     if json:
         print(json_.dumps(table, indent=1))
         return 0
-    for line in table:
-        ratio = "-" if line["ratio"] is None else f"{line['ratio']:.3f}"
-        moved = "" if line["moved_percent"] is None else f"{line['moved_percent']:+.1f} %"
-        print(f"{line['metric']:32} {line['fabric']} / {line['against']}  {line['varied']:12} {ratio:>8} {moved:>9}"
-              f"{'  other side of 1' if line['flips'] else ''}")  # fmt: skip
+    print(as_text(table))
     return 0
+
+
+def as_text(table: list[dict]) -> str:
+    """A block per workload and pair of fabrics, a line per metric: the ratio as it is, and how far it moves."""
+    blocks: dict[tuple, dict] = {}
+    for line in table:
+        block = blocks.setdefault((line["workload"], line["fabric"], line["against"]), {})
+        block.setdefault(line["metric"], {}).setdefault(line["varied"].split()[0], []).append(line)
+    out = []
+    for (workload, fabric, against), metrics in blocks.items():
+        head = ["", "as it is", *(what for what in next(iter(metrics.values())) if what != "as")]
+        rows = [head] + [[metric, *(_span(lines) for lines in kinds.values())] for metric, kinds in metrics.items()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        out.append("\n".join([f"{fabric} / {against}, {workload}", *lines]))
+    return "\n\n".join(out) + "\n\n* reaches the other side of 1: that conclusion is not the transport's alone"
+
+
+def _span(lines) -> str:
+    """The least and the greatest ratio of these variations, starred where one of them turns the conclusion round."""
+    ratios = [line["ratio"] for line in lines if line["ratio"] is not None]
+    if not ratios:
+        return "-"
+    star = "*" if any(line["flips"] for line in lines) else ""
+    low, high = f"{min(ratios):.3f}", f"{max(ratios):.3f}"
+    return (low if low == high else f"{low} to {high}") + star
