@@ -11,7 +11,7 @@ import weft
 from weft.checkpoint import Checkpoint
 from weft.cli import main
 from weft.errors import BadInput
-from weft.fabrics.shoal import Shoal, adverse_arrays
+from weft.fabrics.shoal import Shoal, adverse_arrays, arrays
 from weft.units import us
 from weft.workload import Flows
 
@@ -33,7 +33,7 @@ def adds_up(seen):
     """Every cell that was made was delivered, was one too many, was lost, or is under way: nothing is when all ends."""
     cells = seen.sections["cells"]
     there = cells["delivered"] + cells["duplicates"] + seen.sections["lost"]["cells"]
-    return cells["released"] + cells["repeated"] == there
+    return cells["released"] + cells["repeated"] + cells["resent"] == there
 
 
 # ---------------------------------------------------------------- failures
@@ -198,11 +198,54 @@ def test_a_full_queue_of_a_lower_class_drops_and_the_sender_repeats():
     assert seen.sections["queue_cells"]["max_by_class"][0] <= 5  # eq. (5) holds for the first class
 
 
+# ---------------------------------------------------------------- transport
+
+
+def test_with_a_transport_every_flow_between_living_nodes_finishes():
+    flows = POISSON.draw(nodes=9, link=RACK.link, seed=1)
+    rack = replace(RACK, fail="node 3 at 2us, node 5 at 3us until 6us", ber=1e-5)
+    bare, sure = observe(rack, flows, seed=1), observe(replace(rack, transport="e2e"), flows, seed=1)
+    alive = (flows.src != 3) & (flows.dst != 3)
+    assert not bare.finished[alive].all()
+    assert sure.finished[alive].all()
+    cells = sure.sections["cells"]
+    assert cells["resent"] > 0 and cells["acknowledgements"] > 0
+    assert sure.sections["lost"]["flows"] == (~sure.finished).sum()
+
+
+def test_a_transport_asks_for_nothing_where_nothing_is_lost():
+    flows = POISSON.draw(nodes=9, link=RACK.link, seed=1)
+    seen = observe(replace(RACK, transport="e2e"), flows)
+    assert seen.finished.all()
+    assert seen.sections["cells"]["resent"] == seen.sections["cells"]["duplicates"] == 0
+    assert seen.sections["lost"]["cells"] == 0 and set(seen.monitors.values()) == {0}
+
+
+def test_a_transport_that_is_in_a_hurry_sends_too_much_and_loses_nothing():
+    flows = POISSON.draw(nodes=9, link=RACK.link, seed=1)
+    seen = observe(replace(RACK, transport="e2e", timeout=RACK.epoch), flows)
+    assert seen.finished.all()
+    assert seen.sections["cells"]["duplicates"] > 0
+
+
+def test_a_long_flow_outgrows_the_memory_of_what_was_sent():
+    rack = replace(RACK, transport="e2e", fail="node 3 at 1us", timeout=900 * RACK.epoch)
+    flows = Flows.of(nodes=9, src=[0, 2, 4, 5], dst=[1] * 4, size=[500_000] * 4, start=[0] * 4)
+    run = rack.prepare(flows)
+    rack.advance(run)
+    assert run.state.origin.shape[1] > arrays.WINDOW
+    seen = rack.observe(run, flows)
+    assert seen.finished.all() and seen.sections["cells"]["resent"] > 0
+    assert seen.sections["cells"]["delivered"] == 4 * -(-500_000 // rack.payload)
+
+
 # ---------------------------------------------------------------- runs
 
 
 @pytest.mark.parametrize(
-    "rack", [replace(RACK, fail="nodes 20% at 2us until 9us, node 8 at 4us"), replace(RACK, ber=1e-3)], ids=["f", "b"]
+    "rack",
+    [replace(RACK, fail="nodes 20% at 2us until 9us, node 8 at 4us", transport="e2e"), replace(RACK, ber=1e-3)],
+    ids=["failures", "damage"],
 )
 def test_a_run_resumes_to_the_same_bits(rack, tmp_path):
     whole, looks = weft.run(rack, POISSON, seed=1), []
@@ -258,10 +301,16 @@ def test_a_study_can_compare_failures(tmp_path):
         ({"class_depth": 0}, "class_depth must be at least 1 cell, not 0"),
         ({"fail": "node 9"}, "a node must be from 0 to 8, not '9'"),
         ({"fail": "spine 0"}, "ports must be given, the size of a switch, for 'spine 0' to be meant"),
+        ({"ports": 2},
+         "nodes must be at most 2 with 2-port switches in two stages, not 9 (switches of 6 ports would do)"),
         ({"fail": "node 3 at 2us until 1us"}, "a failure must end after it begins, not 'node 3 at 2us until 1us'"),
         ({"ber": 0.1, "rules": "literal"}, "ber must be left out under the literal rules, which know nothing of it"),
         ({"fail": "node 1", "rules": "literal"},
          "fail must be left out under the literal rules, which know nothing of it"),
+        ({"transport": "tcp"}, "transport must be one of none, e2e, not 'tcp'"),
+        ({"timeout": 0}, "timeout must be above 0, not 0"),
+        ({"transport": "e2e", "rules": "literal"},
+         "transport must be left out under the literal rules, which know nothing of it"),
         ({"drift": -1}, "drift must be from 0 to 1,000,000 ppb, not -1"),
         ({"sync": 10, "sync_guard": 4000}, "sync_guard must be within the guard, not '4 ns'"),
     ],

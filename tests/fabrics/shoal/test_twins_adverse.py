@@ -106,6 +106,7 @@ def same(plan, state, twin):
     ]  # fmt: skip
     assert dict(zip(CAUSES, toll[adverse.IN_FLIGHT : adverse.DROPPED_CELLS + 1].tolist(), strict=True)) == twin.lost
     assert toll[adverse.SPOKEN] == twin.spoken
+    assert toll[[adverse.RESENT, adverse.ACKS, adverse.ACKS_IN]].tolist() == [twin.resent, twin.acks, twin.acks_in]
     assert toll[[adverse.DECLARED, adverse.DETECTED]].tolist() == [twin.declared, twin.detected]
     assert tally[kernel.OVER_SUBFLOW] == twin.broken["subflow"]
     assert twin.unaccounted() == 0
@@ -166,3 +167,19 @@ def test_classes_queue_drop_and_wait_alike(data, rack, classes, depth, ber, brok
     same(*carry(
         schedule, flows, options, changes=changes, classes=classes, depth=depth, ber=ber, cell=9, until=500)[:3]
     )  # fmt: skip
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), racks(), st.integers(1, 3), st.sampled_from([0, 1e-3]), st.sampled_from([1, 30, 100]), st.booleans())
+def test_a_transport_times_out_and_acknowledges_alike(data, rack, classes, ber, timeout, worse):
+    schedule, options = rack
+    flows = data.draw(flows_among(schedule.nodes))
+    flows = [(*flow, data.draw(st.integers(0, classes - 1))) for flow in flows]
+    changes = data.draw(changes_among(schedule.nodes))
+    changes = only_worse(changes) if worse else changes
+    plan, state, twin, _ = carry(
+        schedule, flows, options, changes=changes, classes=classes, ber=ber, cell=9, timeout=timeout, until=500
+    )
+    same(plan, state, twin)
+    if worse and classes == 1 and ber == 0:
+        assert twin.broken == {"subflow": 0, "bound": 0} and state.tally[kernel.OVER_BOUND] == 0

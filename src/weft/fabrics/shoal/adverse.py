@@ -62,8 +62,12 @@ class Plan(NamedTuple):
     off: np.ndarray  # (., b) uint64              nodes whose clock is beyond the guard
 
 
-CLASSES, RING, PATIENCE, BITS, FIELD, WIDTH, DAMAGE, ASKING = range(8)  # DAMAGE: by bad luck; ASKING: of any kind
-TERMS = 8
+# DAMAGE: by bad luck; ASKING: cells that are no more may be asked for again; TIMEOUT: slots, 0 without a transport
+CLASSES, RING, PATIENCE, BITS, FIELD, WIDTH, DAMAGE, ASKING, TIMEOUT = range(9)
+TERMS = 9
+BURST = 16  # cells that a timeout sends again
+BACKOFF = 3  # times that a timeout doubles
+EVERY = 8  # epochs between two acknowledgements
 
 
 class State(NamedTuple):
@@ -79,7 +83,8 @@ class State(NamedTuple):
     living: np.ndarray  # (n,) int32
     leave: np.ndarray  # (m, w) int32
     pair: np.ndarray  # (m, 8) int64
-    more: np.ndarray  # (m, 8) int64       [h]     see the names below
+    more: np.ndarray  # (m, 11) int64      [h]     see the names below
+    origin: np.ndarray  # (m, 64x) int32   [h, seq modulo 64x]  flow of each cell that is not acknowledged
     target: np.ndarray  # (m,) int32
     early: np.ndarray  # (m, x) uint64
     rest: np.ndarray  # (m,) int64
@@ -120,9 +125,12 @@ class State(NamedTuple):
 # last cell from the peer until its feedback is sent (in the row of the first class)
 LENGTH, MINE, READY, HEAD, TAIL, TURN, OWED = range(7)
 # more: traffic class; slot in which the pair came to be, -1 when it has ended; copies of its cells; 1 + first and last
-# cell to repeat
-KLASS, BORN, COPIES, LIST, LAST = range(5)
-SEAT = 7  # in `more` as well: where the pair sits, as in `kernel.py`
+# cell to repeat; and for the transport: every cell before this one is acknowledged; slot in which that last moved;
+# timeouts since; whether the receiver has something to acknowledge; acknowledgements under way; and where the pair
+# sits, as in `kernel.py`
+KLASS, BORN, COPIES, LIST, LAST, ACKED, TIMER, TIMEOUTS, DIRTY, PENDING, SEAT = range(11)
+MORE = 11
+# cell: the flow of an acknowledgement is -1 - the pair it is about, its seq what is acknowledged
 # air: who sent anything worth looking at; whose cell arrives; whose silence will be noticed; whose cell is damaged;
 # whose by a clock that is off; who says that the last one was dropped
 SAID, ON, HUSH, HIT, STRAY, DROPPED = range(6)
@@ -138,10 +146,12 @@ AIR = 6
     FAILED_SLOTS,  # turns that went unused because the peer was taken for failed
     DECLARED, DETECTED,  # declarations, and the slot of the last
     RELEASED, REPEATS, DUPLICATES,
+    RESENT,  # by the transport
+    ACKS, ACKS_IN,  # acknowledgements made and arrived
     LISTED,  # cells to be repeated
     IN_FLIGHT, DISCARDED, QUEUED, CORRUPTED, COLLIDED, DROPPED_CELLS,  # cells lost, by cause
-) = range(20)  # fmt: skip
-TOLL = 20
+) = range(23)  # fmt: skip
+TOLL = 23
 
 _ONE = np.uint64(1)
 
@@ -179,14 +189,6 @@ def where(place, half, n, i, j):
 
 
 @inner
-def drop_copy(plan, state, h):
-    """A copy of one of pair h's cells is no more; the pair ends with its last."""
-    state.more[h, COPIES] -= 1
-    if state.more[h, COPIES] == 0 and state.pair[h, UNDELIVERED] == 0:
-        finish_pair(plan, state, h)
-
-
-@inner
 def finish_pair(plan, state, h):
     """Let pair h rest until nothing about it can be under way."""
     numbers, pair, tally, rest = plan.numbers, state.pair, state.tally, state.rest
@@ -202,12 +204,36 @@ def finish_pair(plan, state, h):
 
 
 @inner
+def try_end(plan, state, h):
+    """End pair h if all its cells have arrived, the source knows it where it asks, and nothing of it is about."""
+    pair, more = state.pair, state.more
+    if more[h, COPIES] != 0 or more[h, PENDING] != 0:
+        return
+    if plan.terms[TIMEOUT] > 0:
+        if pair[h, SERVED] == 0 and more[h, ACKED] == pair[h, SEQ]:
+            finish_pair(plan, state, h)
+    elif pair[h, UNDELIVERED] == 0:
+        finish_pair(plan, state, h)
+
+
+@inner
+def drop_copy(plan, state, h):
+    """A copy of one of pair h's cells is no more."""
+    state.more[h, COPIES] -= 1
+    try_end(plan, state, h)
+
+
+@inner
 def lose(plan, state, number, cause):
     """Forget a cell that will not arrive."""
     tally = state.tally
     state.toll[cause] += 1
     state.free[tally[FREE]] = number
     tally[FREE] += 1
+    about = -1 - np.int64(state.cell[number, 1])
+    if about >= 0:
+        state.more[about, PENDING] -= 1
+        try_end(plan, state, about)
     drop_copy(plan, state, np.int64(state.cell[number, 2]))
 
 
@@ -282,6 +308,11 @@ def copy_of(state, q, ring, epoch_sent, slot_sent):
     if entry[3] != epoch_sent + 1 or state.more[h, BORN] < 0 or state.more[h, BORN] > slot_sent:
         return -1
     tally, cell = state.tally, state.cell
+    about = -1 - np.int64(entry[1])
+    if about >= 0:
+        if state.more[about, BORN] < 0 or state.more[about, BORN] > slot_sent:
+            return -1
+        state.more[about, PENDING] += 1
     tally[FREE] -= 1
     number = np.int64(state.free[tally[FREE]])
     cell[number, 1], cell[number, 2], cell[number, 3] = entry[1], h, entry[2]
@@ -496,11 +527,10 @@ def declare(plan, state, i, j, p, sent):
 
 
 @inner
-def start_flow(plan, state, f):
-    """Start flow f. False if there is no room for another pair."""
-    numbers, tally, pair, more, flow = plan.numbers, state.tally, state.pair, state.more, state.flow
-    rest, living, target, slot = state.rest, state.living, state.target, state.tally[SLOT]
-    i, d, k = np.int64(plan.src[f]), np.int64(plan.dst[f]), np.int64(plan.klass[f])
+def find_pair(plan, state, i, d, k):
+    """The pair of i and d in class k, made if there is none; -1 if there is no room for it."""
+    tally, pair, more, rest = state.tally, state.pair, state.more, state.rest
+    living, target, slot = state.living, state.target, state.tally[SLOT]
     h = np.int64(living[i]) - 1
     while h >= 0 and not (target[h] == d and more[h, KLASS] == k):
         h = pair[h, NEXT_PAIR] - 1
@@ -512,7 +542,7 @@ def start_flow(plan, state, f):
             h = tally[PAIRS_USED]
             tally[PAIRS_USED] += 1
         else:
-            return False
+            return np.int64(-1)
         seat = vacant_seat(state, i)
         pair[h, :] = 0
         more[h, :] = 0
@@ -526,6 +556,17 @@ def start_flow(plan, state, f):
             state.incast[d] += 1
             state.outcast[i] += 1
         tally[LIVE] += 1
+    return h
+
+
+@inner
+def start_flow(plan, state, f):
+    """Start flow f. False if there is no room for another pair."""
+    numbers, pair, flow, slot = plan.numbers, state.pair, state.flow, state.tally[SLOT]
+    d = np.int64(plan.dst[f])
+    h = find_pair(plan, state, np.int64(plan.src[f]), d, np.int64(plan.klass[f]))
+    if h < 0:
+        return False
     enlist(state, h)
     join(pair, flow, plan.cells, h, f, numbers[SHORTEST])
     flow[f, RELEASE] = flow[f, DELIVER] = plan.cells[f]
@@ -572,6 +613,47 @@ def start_flows(plan, state):
             return False
         tally[STARTED] += 1
     return True
+
+
+@inner
+def transport(plan, state):
+    """Once an epoch: send again what nobody has acknowledged in time, and acknowledge in turn. What ran out, or 0."""
+    tally, toll, pair, more, cell, free = state.tally, state.toll, state.pair, state.more, state.cell, state.free
+    slot, size = tally[SLOT], state.origin.shape[1]
+    for i in range(plan.numbers[N]):
+        turn = (slot // plan.numbers[EPOCH] + i) % EVERY == 0
+        h = np.int64(state.living[i]) - 1
+        while h >= 0:
+            after, d = pair[h, NEXT_PAIR] - 1, np.int64(state.target[h])
+            late = slot - more[h, TIMER] >= plan.terms[TIMEOUT] << more[h, TIMEOUTS]
+            if late and pair[h, SEQ] > more[h, ACKED] and more[h, LIST] == 0 and not has(state.down, i):
+                if tally[FREE] < BURST:
+                    return MORE_CELLS
+                for seq in range(more[h, ACKED], min(pair[h, SEQ], more[h, ACKED] + BURST)):
+                    tally[FREE] -= 1
+                    number = np.int64(free[tally[FREE]])
+                    cell[number, 1], cell[number, 2], cell[number, 3] = state.origin[h, seq & (size - 1)], h, seq
+                    more[h, COPIES] += 1
+                    toll[RESENT] += 1
+                    list_again(state, number)
+                more[h, TIMER] = slot
+                more[h, TIMEOUTS] = min(more[h, TIMEOUTS] + 1, BACKOFF)
+            if turn and more[h, DIRTY] and not has(state.down, d):
+                if tally[FREE] == 0:
+                    return MORE_CELLS
+                back = find_pair(plan, state, d, i, more[h, KLASS])
+                if back < 0:
+                    return MORE_PAIRS
+                tally[FREE] -= 1
+                number = np.int64(free[tally[FREE]])
+                cell[number, 1], cell[number, 2], cell[number, 3] = -1 - h, back, pair[h, WANT]
+                more[back, COPIES] += 1
+                more[h, PENDING] += 1
+                more[h, DIRTY] = 0
+                toll[ACKS] += 1
+                list_again(state, number)
+            h = after
+    return 0
 
 
 @inlined
@@ -633,6 +715,7 @@ def send(plan, state, slot):
     age_interval, aged = numbers[AGE_INTERVAL], numbers[AGED]
     classes, ring_size, bits, field, width = (
         plan.terms[CLASSES], plan.terms[RING], plan.terms[BITS], plan.terms[FIELD], plan.terms[WIDTH])  # fmt: skip
+    timeout = plan.terms[TIMEOUT]
     e, base, ring = slot // epoch, slot % epoch * channels, slot % (delay + 1)
     air_cell, air_pair, air_leave, air = (
         state.air_cell[ring], state.air_pair[ring], state.air_leave[ring], state.air[ring])  # fmt: skip
@@ -702,6 +785,8 @@ def send(plan, state, slot):
                             if (ready_queues and local) or length >= plan.depth[k] or young:
                                 ready += 1
                             else:
+                                if more[h, LIST] == 0 or timeout == 0:
+                                    toll[MOVED] = slot  # what a transport sends again may be in vain
                                 if more[h, LIST] > 0:
                                     number = more[h, LIST] - 1
                                     more[h, LIST] = 0 if number == more[h, LAST] - 1 else np.int64(cell[number, 0]) + 1
@@ -711,7 +796,11 @@ def send(plan, state, slot):
                                     number = np.int64(free[tally[FREE]])
                                     f = next_flow(pair, flow, h, shortest)
                                     seq = pair[h, SEQ]
-                                    if seq - pair[h, WANT] >= window:
+                                    if timeout > 0:
+                                        if seq == more[h, ACKED]:
+                                            more[h, TIMER], more[h, TIMEOUTS] = slot, 0
+                                        state.origin[h, seq & (window + channels - 1)] = f
+                                    if seq - (more[h, ACKED] if timeout > 0 else pair[h, WANT]) >= window:
                                         narrow = True
                                     pair[h, SEQ] = seq + 1
                                     more[h, COPIES] += 1
@@ -727,7 +816,6 @@ def send(plan, state, slot):
                                 queue[row, MINE] += 1
                                 waiting[i] += 1
                                 local = True
-                                toll[MOVED] = slot
                                 queue[row, TURN] = more[h, SEAT] + 1
                                 if pair[h, SERVED] == 0 and more[h, LIST] == 0:
                                     ended = at
@@ -876,6 +964,9 @@ def receive(plan, state, slot):
             if number < 0:
                 continue
             f, h = np.int64(cell[number, 1]), np.int64(cell[number, 2])
+            about = -1 - f
+            if f < 0:  # all acknowledgements have one name in the fingerprint
+                f = flow.shape[0]
             d = np.int64(target[h])
             if d != j:
                 k = more[h, KLASS]
@@ -917,6 +1008,17 @@ def receive(plan, state, slot):
             fold(print_, slot, f << 20 | j << 2 | (1 if pair[h, SOURCE] == i else 2))
             free[tally[FREE]] = number
             tally[FREE] += 1
+            if about >= 0:
+                toll[ACKS_IN] += 1
+                more[about, PENDING] -= 1
+                if cell[number, 3] > more[about, ACKED]:
+                    more[about, ACKED] = cell[number, 3]
+                    more[about, TIMER], more[about, TIMEOUTS] = slot, 0
+                    toll[MOVED] = slot
+                try_end(plan, state, about)
+                drop_copy(plan, state, h)
+                continue
+            more[h, DIRTY] = 1
             held = reorder(pair, state.early, h, np.int64(cell[number, 3]))
             if held < 0:
                 toll[DUPLICATES] += 1
@@ -980,8 +1082,16 @@ def skip(plan, state, to):
             working = plan.lit[p, b] & ~state.down[b]
             toll[SPOKEN] += times * population(working & ~state.mute[p, b])
             toll[FAILED_SLOTS] += times * population(working & state.mute[p, b])
-    state.air[:, :, :, :] = 0  # what was in the air were empty cells, and silence that everybody expects
-    state.drop[:, :] = 0  # and what was dropped were empty ones
+    delay, x = plan.numbers[DELAY], plan.cuts[toll[CHANGE]] if toll[CHANGE] >= 0 else 0
+    for slot in range(max(first, to - delay), to):  # empty cells are in the air, and silence that the dead did not hear
+        air = state.air[slot % (delay + 1)]
+        air[:, :, :] = 0
+        for c in range(channels):
+            p = slot % epoch * channels + c
+            for b in range(state.down.size):
+                on = plan.lit[p, b] & ~state.down[b] & ~state.mute[p, b] & ~plan.cut[x, p, b]
+                air[c, HUSH, b] = plan.lit[p, b] & ~on & ~state.deaf[p, b]
+    state.drop[:, :] = 0  # what was dropped were empty cells
     tally[SLOT] = to
 
 
@@ -1017,6 +1127,10 @@ def advance(plan, state, until, budget):
         change(plan, state)
         if not start_flows(plan, state):
             return MORE_PAIRS
+        if terms[TIMEOUT] > 0 and slot % epoch == 0:
+            short = transport(plan, state)
+            if short != 0:
+                return short
         most = channels * (n if numbers[READY_QUEUES] else max(n, tally[ACTIVE]))
         if tally[FREE] < most * terms[CLASSES] + channels * n * (terms[RING] + 2):
             return MORE_CELLS
@@ -1051,9 +1165,9 @@ def inspect(plan, state):
             number = np.int64(cell[number, 0])
         wrong += abs(own - queue[row, MINE])
     there = queued + tally[FLYING] + toll[LISTED]
-    gone = tally[DELIVERED] + toll[DUPLICATES]
+    gone = tally[DELIVERED] + toll[DUPLICATES] + toll[ACKS_IN]
     for cause in range(IN_FLIGHT, DROPPED_CELLS + 1):
         gone += toll[cause]
     wrong += abs(state.waiting.sum() - queued) + abs(cell.shape[0] - tally[FREE] - there)
-    wrong += abs(toll[RELEASED] + toll[REPEATS] - there - gone)
+    wrong += abs(toll[RELEASED] + toll[REPEATS] + toll[RESENT] + toll[ACKS] - there - gone)
     return twice, wrong

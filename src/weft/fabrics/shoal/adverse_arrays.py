@@ -59,9 +59,10 @@ def threshold(ber: float, cell: int) -> int:
 
 def make_plan(
     schedule: Rounds, src, dst, cells, start, klass=None, *, trouble=None, delay=0, ready_queues=True,
-    age_interval=None, sharing="round-robin", classes=1, depth=None, ber=0.0, cell=64, seed=0,
+    age_interval=None, sharing="round-robin", classes=1, depth=None, ber=0.0, cell=64, seed=0, timeout=0,
 ) -> Plan:  # fmt: skip
-    """All that stays the same; `start` in slots, ascending. depth: cells of a queue of a lower class."""
+    """All that stays the same; `start` in slots, ascending. depth: cells of a queue of a lower class; timeout: of the
+    transport, in slots, 0 for none."""
     interval = schedule.slots if age_interval is None else age_interval
     base = arrays.make_plan(
         schedule, src, dst, cells, start, delay=delay, rules="paper", ready_queues=ready_queues,
@@ -74,7 +75,8 @@ def make_plan(
     wrong = ber > 0 or trouble.off.any() or classes > 1
     terms[a.PATIENCE] = WAIT * (epoch + delay + 1) + (WAIT_DAMAGED * epoch if wrong else 0)
     terms[[a.BITS, a.FIELD, a.WIDTH]] = 8 * cell, HEADER.offset("feedback"), dict(HEADER.fields)["feedback"]
-    terms[[a.DAMAGE, a.ASKING]] = ber > 0, wrong
+    terms[[a.DAMAGE, a.ASKING, a.TIMEOUT]] = ber > 0, wrong or timeout > 0, timeout
+    terms[a.PATIENCE] += 2 * timeout << a.BACKOFF
     first = n if ready_queues else 2 * n  # what eqs. (5) and (3) allow at most
     rest = n if depth is None else depth
     return Plan(
@@ -106,7 +108,8 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = arrays.WINDOW) -> d
     return dict(
         **sets, **nodes, **long,
         queue=((w * n * classes, 8), i32), active=((words,), u64), down=((words,), u64), pairs=((n, n * classes), i32),
-        leave=((pairs, w), i32), pair=((pairs, 8), i64), more=((pairs, 8), i64), target=((pairs,), i32),
+        leave=((pairs, w), i32), pair=((pairs, 8), i64), more=((pairs, a.MORE), i64), target=((pairs,), i32),
+        origin=((pairs, window) if plan.terms[a.TIMEOUT] else (1, 1), i32),
         early=((pairs, window // 64), u64), rest=((pairs,), i64), rested=((pairs,), i64),
         cell=((cells, 4), i32), free=((cells,), i32), sent=((w * n, int(plan.terms[a.RING]), 4), i32),
         air_cell=((air, channels, n), i32), air_pair=((air, channels, n), i32), air_leave=((air, channels, n), i32),
@@ -137,13 +140,19 @@ def size(plan: Plan, pairs: int, cells: int) -> int:
 
 def grow(state: State, why: int) -> State:
     """The same state with twice the room for what ran out."""
-    pairs = len(state.more)
+    pairs, before = len(state.more), state.origin
     state = arrays.grow(state, why)
     if why == k.MORE_PAIRS:
-        more = np.zeros((2 * pairs, state.more.shape[1]), np.int64)
+        more = np.zeros((2 * pairs, a.MORE), np.int64)
         more[:pairs] = state.more
         state = state._replace(more=more)
-    return state
+    if before.shape == (1, 1):
+        return state
+    origin = np.zeros((len(state.more), state.early.shape[1] * 64), np.int32)
+    acked, at = state.more[:pairs, a.ACKED, None], np.arange(before.shape[1])
+    seq = acked + (at - acked) % before.shape[1]  # cell `seq` stands at `seq` modulo the window
+    np.put_along_axis(origin[:pairs], seq % origin.shape[1], before, axis=1)
+    return state._replace(origin=origin)
 
 
 finish, undelivered, busy_slots = arrays.finish, arrays.undelivered, arrays.busy_slots

@@ -25,7 +25,7 @@ class AdverseRack(Rack):
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
             flows.klass, trouble=fabric.trouble(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
             age_interval=fabric.age_interval, sharing=fabric.sharing, classes=fabric.classes, depth=fabric.class_depth,
-            ber=fabric.ber, cell=fabric.cell, seed=self.seed,
+            ber=fabric.ber, cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
         )  # fmt: skip
 
     def go(self, stop, end):
@@ -98,6 +98,7 @@ class AdverseRack(Rack):
         seen.sections["cells"] |= {
             "dummy": int(toll[k.SPOKEN]) - carried,
             "released": int(toll[k.RELEASED]), "repeated": int(toll[k.REPEATS]), "duplicates": int(toll[k.DUPLICATES]),
+            "resent": int(toll[k.RESENT]), "acknowledgements": int(toll[k.ACKS]),
             "failed_slots": int(toll[k.FAILED_SLOTS]),
         }  # fmt: skip
         seen.sections["queue_cells"]["max_by_class"] = self.state.longest.tolist()
@@ -119,10 +120,12 @@ class AdverseRack(Rack):
         return rows
 
     def broken_flows(self, flows):
-        """(flows,) bool: those that are not done, and have an end that is down or lack a cell that nobody holds."""
+        """(flows,) bool: those that are not done, and have an end that is down or lack a cell that nobody will send."""
         k, state, plan = self.kernel, self.state, self.plan
         down = outage.unpack(state.down, self.fabric.nodes)
         open_ = (state.flow[:, k.FINISH] < 0) & (np.arange(len(flows)) < state.tally[k.STARTED])
+        if self.fabric.patience:  # whatever is missing is sent again, as long as anything can move
+            return open_ & (down[plan.src] | down[plan.dst] | self.stuck)
         held = np.ones(len(state.cell), bool)
         held[state.free[: state.tally[k.FREE]]] = False
         copies = np.unique(state.cell[held, 1:], axis=0)  # flow, pair, seq

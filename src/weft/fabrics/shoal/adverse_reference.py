@@ -1,7 +1,8 @@
 """Shoal when things go wrong, in plain objects and one cell at a time: the twin of `adverse.py`.
 
 `Adverse` is the `Rack` of `reference.py` with nodes and paths that fail and come back (§3.5), traffic classes
-(App. C), damaged cells (App. D) and clocks that are off (§3.4). What the paper leaves open is in `notes.md`.
+(App. C), damaged cells (App. D), clocks that are off (§3.4) and an end-to-end transport. What the paper leaves open is
+in `notes.md`.
 """
 
 from collections import deque
@@ -11,6 +12,7 @@ from weft.fabrics.shoal.reference import OUT, Cell, Heard, Node, Pair, Rack
 from weft.random import below_one, key, word
 from weft.wire.shoal import HEADER
 
+BURST, BACKOFF, EVERY = 16, 3, 8  # cells that a timeout sends again, times that it doubles, epochs between answers
 CAUSES = ("in_flight", "discarded", "queued", "corrupted", "collided", "dropped")
 
 
@@ -48,6 +50,12 @@ class Traffic(Pair):
     klass: int = 0
     again: deque = field(default_factory=deque)  # cells to repeat, served first
     copies: int = 0  # cells of it in queues, in the air and in `again`
+    origin: list = field(default_factory=list)  # the flow of each cell released
+    acked: int = 0  # the source knows that every cell before this one has arrived
+    timer: int = 0  # slot in which that last moved, or in which it was last late
+    timeouts: int = 0  # since it moved
+    dirty: bool = False  # the receiver has something to acknowledge
+    pending: int = 0  # acknowledgements under way
 
     @property
     def busy(self):
@@ -57,7 +65,16 @@ class Traffic(Pair):
         if self.again:
             return self.again.popleft()
         self.copies += 1
-        return super().next_cell(sharing)
+        cell = super().next_cell(sharing)
+        self.origin.append(cell.flow)
+        return cell
+
+
+@dataclass
+class Ack(Cell):
+    """A cell that says that every cell of `about` before `seq` has arrived; it belongs to the pair the other way."""
+
+    about: Traffic
 
 
 class Neighbourly(Node):
@@ -80,11 +97,11 @@ class Adverse(Rack):
     """A rack under the paper's rules and a plan of `changes`; `flows` are (src, dst, cells, first slot[, class]).
 
     luck: (seed, threshold, bits) or None. A cell is hit if its 64-bit draw is below the threshold; one of its `bits`
-    is then wrong. depth: cells that a queue of a lower class may hold, `depth0` one of the first.
+    is then wrong. depth: cells that a queue of a lower class may hold. timeout: of the transport, in slots; 0 for none.
     """
 
     def __init__(self, schedule, flows, *, changes=(), delay=0, ready_queues=True, age_interval=None,
-                 sharing="round-robin", classes=1, depth=None, luck=None):  # fmt: skip
+                 sharing="round-robin", classes=1, depth=None, luck=None, timeout=0):  # fmt: skip
         flows = [(*flow, 0)[:5] for flow in flows]
         super().__init__(schedule, [flow[:4] for flow in flows], delay=delay, ready_queues=ready_queues,
                          age_interval=age_interval, sharing=sharing)  # fmt: skip
@@ -93,14 +110,14 @@ class Adverse(Rack):
         self.classes = classes
         first = n if ready_queues else 2 * n
         self.depth = [first] + [n if depth is None else depth] * (classes - 1)
-        self.luck = luck
+        self.luck, self.timeout = luck, timeout
         self.nodes = [Neighbourly(n, classes) for _ in range(n)]
         self.changes, self.now = list(changes), Change()
         self.down = set()  # nodes that do not work: dead, or back and waiting for the epoch to begin
         self.mend_until = -1
         self.held = []  # flows that wait for their node to come back
         self.lost = dict.fromkeys(CAUSES, 0)
-        self.released = self.repeats = self.duplicates = 0
+        self.released = self.repeats = self.duplicates = self.resent = self.acks = self.acks_in = 0
         self.failed_slots = self.declared = self.spoken = 0
         self.detected = -1  # slot of the last declaration
 
@@ -109,6 +126,8 @@ class Adverse(Rack):
     def step(self):
         self.change()
         self.start_flows()
+        if self.timeout and self.slot % self.schedule.slots == 0:
+            self.transport()
         self.sent_now = {}
         for i in range(len(self.nodes)):
             for channel, peers in enumerate(self.peers[self.slot % self.schedule.slots]):
@@ -137,13 +156,37 @@ class Adverse(Rack):
         for f in ready:
             src, dst, cells, _ = self.flows[f]
             klass = self.klass[f]
-            if (src, dst, klass) not in self.live:
-                seat = self.nodes[src].take_seat(self.slot)
-                self.live[src, dst, klass] = Traffic(src, dst, self.slot, seat, klass=klass)
-            pair = self.live[src, dst, klass]
+            pair = self.between(src, dst, klass)
             self.enlist(pair)
             pair.flows.append([f, cells, cells])
             pair.undelivered += cells
+
+    def between(self, src, dst, klass):
+        """The pair of these two in this class, made if there is none."""
+        if (src, dst, klass) not in self.live:
+            seat = self.nodes[src].take_seat(self.slot)
+            self.live[src, dst, klass] = Traffic(src, dst, self.slot, seat, klass=klass)
+        return self.live[src, dst, klass]
+
+    def transport(self):
+        """Once an epoch: send again what was not acknowledged in time, and acknowledge in turn."""
+        for i in range(len(self.nodes)):
+            turn = (self.slot // self.schedule.slots + i) % EVERY == 0
+            for pair in reversed([pair for pair in self.live.values() if pair.src == i]):
+                late = self.slot - pair.timer >= self.timeout << pair.timeouts
+                if late and pair.seq > pair.acked and not pair.again and i not in self.down:
+                    for seq in range(pair.acked, min(pair.seq, pair.acked + BURST)):
+                        self.resent += 1
+                        pair.copies += 1
+                        self.again(Cell(pair.origin[seq], i, pair.dst, seq, pair.born))
+                    pair.timer, pair.timeouts = self.slot, min(pair.timeouts + 1, BACKOFF)
+                if turn and pair.dirty and pair.dst not in self.down:
+                    back = self.between(pair.dst, i, pair.klass)
+                    self.acks += 1
+                    back.copies += 1
+                    pair.pending += 1
+                    pair.dirty = False
+                    self.again(Ack(len(self.flows), pair.dst, i, pair.expected, back.born, pair))
 
     def enlist(self, pair):
         """Put a pair that gets something to release on its node's list, if it is not there."""
@@ -217,9 +260,7 @@ class Adverse(Rack):
             # What i sends in a slot it sends knowing that all that came before has come.
             unheard = slot + self.delay >= expected - self.schedule.slots
             if unheard and cell.src == j and self.lives(cell):
-                self.repeats += 1
-                self.pair(cell).copies += 1
-                self.again(cell)
+                self.again(self.copy(cell))
         for queue in node.queue[i]:
             while queue:
                 cell = queue.popleft()
@@ -237,23 +278,44 @@ class Adverse(Rack):
         self.enlist(pair)
         pair.again.append(cell)
 
+    def class_of(self, cell):
+        return cell.about.klass if isinstance(cell, Ack) else self.klass[cell.flow]
+
     def pair(self, cell):
-        return self.live.get((cell.src, cell.dst, self.klass[cell.flow]))
+        return self.live.get((cell.src, cell.dst, self.class_of(cell)))
 
     def lives(self, cell):
         """Whether the pair of a remembered cell is still there; what has arrived in full is not repeated."""
         pair = self.pair(cell)
+        if isinstance(cell, Ack) and self.live.get((cell.dst, cell.src, cell.about.klass)) is not cell.about:
+            return False
         return pair is not None and pair.born == cell.born
+
+    def copy(self, cell):
+        """Another copy of a remembered cell is about."""
+        self.repeats += 1
+        self.pair(cell).copies += 1
+        if isinstance(cell, Ack):
+            cell.about.pending += 1
+        return cell
 
     def lose(self, cell, cause):
         self.lost[cause] += 1
+        if isinstance(cell, Ack):
+            cell.about.pending -= 1
+            self.try_end(cell.about)
         self.gone(cell)
 
     def gone(self, cell):
-        """A copy of a cell is no more; the pair ends with its last."""
+        """A copy of a cell is no more."""
         pair = self.pair(cell)
         pair.copies -= 1
-        if pair.undelivered == 0 and pair.copies == 0:
+        self.try_end(pair)
+
+    def try_end(self, pair):
+        """End a pair whose cells have all arrived, to the knowledge of its source where it asks, if none is about."""
+        complete = not pair.flows and pair.acked == pair.seq if self.timeout else pair.undelivered == 0
+        if complete and pair.copies == 0 and pair.pending == 0:
             del self.live[pair.src, pair.dst, pair.klass]
             self.vacate(pair)
 
@@ -331,7 +393,10 @@ class Adverse(Rack):
             if (self.ready_queues and local) or full or not self.old_enough(pair, length):
                 node.ready[j][klass] += 1
                 continue
-            self.released += 0 if pair.again else 1
+            if not pair.again:
+                self.released += 1
+                if pair.seq == pair.acked:
+                    pair.timer, pair.timeouts = self.slot, 0
             queue.append(pair.next_cell(self.sharing))
             pair.subflow[j] = OUT
             local = True
@@ -360,7 +425,7 @@ class Adverse(Rack):
             node.told[j], cell = cell, cell or node.told[j]
         if cell is None:
             return None
-        above = range(self.klass[cell.flow] + 1)
+        above = range(self.class_of(cell) + 1)
         ahead = sum(len(node.queue[cell.dst][c]) + node.ready[cell.dst][c] for c in above)
         return cell, Heard(ahead, self.slot * self.schedule.channels + channel)
 
@@ -391,12 +456,12 @@ class Adverse(Rack):
 
     def store(self, node, i, j, cell):
         """Queue a cell for its second hop, if there is one and there is room."""
-        queue = node.queue[cell.dst][self.klass[cell.flow]]
+        queue = node.queue[cell.dst][self.class_of(cell)]
         if cell.dst in node.failed:
             self.fold(cell, j, hop=3)
             self.lose(cell, "discarded")
             return
-        if len(queue) >= self.depth[self.klass[cell.flow]]:
+        if len(queue) >= self.depth[self.class_of(cell)]:
             self.fold(cell, j, hop=3)
             self.lose(cell, "dropped")
             self.complain(node, i)
@@ -411,7 +476,7 @@ class Adverse(Rack):
         self.max_node = max(self.max_node, node.waiting())
 
     def same_pair(self, a, b):
-        return (a.src, a.dst, self.klass[a.flow]) == (b.src, b.dst, self.klass[b.flow])
+        return (a.src, a.dst, self.class_of(a)) == (b.src, b.dst, self.class_of(b))
 
     def complain(self, node, i):
         """The next cell to i will say that its last one was dropped."""
@@ -426,10 +491,9 @@ class Adverse(Rack):
         last = (slot - self.delay - 1 - turn) // e * e + turn
         for sent, cell in node.sent[i]:
             if sent == last and self.lives(cell):
-                self.repeats += 1
-                self.pair(cell).copies += 1
-                node.queue[i][self.klass[cell.flow]].appendleft(cell)
-                self.max_queue = max(self.max_queue, len(node.queue[i][self.klass[cell.flow]]))
+                queue = node.queue[i][self.class_of(cell)]
+                queue.appendleft(self.copy(cell))
+                self.max_queue = max(self.max_queue, len(queue))
                 self.max_node = max(self.max_node, node.waiting())
 
     def hear(self, i, j, cell, heard):
@@ -444,7 +508,11 @@ class Adverse(Rack):
         pair.subflow[j] = heard
 
     def deliver(self, cell):
+        if isinstance(cell, Ack):
+            self.acknowledge(cell)
+            return
         pair = self.pair(cell)
+        pair.dirty = True
         if cell.seq < pair.expected or cell.seq in pair.held:
             self.duplicates += 1
             self.gone(cell)
@@ -460,6 +528,15 @@ class Adverse(Rack):
         if self.undelivered[cell.flow] == 0:
             self.finish[cell.flow] = self.slot
         self.gone(cell)
+
+    def acknowledge(self, ack):
+        pair = ack.about
+        self.acks_in += 1
+        pair.pending -= 1
+        if ack.seq > pair.acked:
+            pair.acked, pair.timer, pair.timeouts = ack.seq, self.slot, 0
+        self.try_end(pair)
+        self.gone(ack)
 
     # ------------------------------------------------------------------ laws
 
@@ -480,5 +557,5 @@ class Adverse(Rack):
         """Cells made less those that can be pointed at: zero."""
         there = sum(node.waiting() for node in self.nodes) + sum(m.cell is not None for m in self.air)
         there += sum(len(pair.again) for pair in self.live.values())
-        gone = self.cells["delivered"] + self.duplicates + sum(self.lost.values())
-        return self.released + self.repeats - there - gone
+        gone = self.cells["delivered"] + self.duplicates + self.acks_in + sum(self.lost.values())
+        return self.released + self.repeats + self.resent + self.acks - there - gone

@@ -56,6 +56,8 @@ class Shoal:
     drift: float = param(0.0, "parts per billion by which a clock strays when the master is lost")
     resync: Time = param(1 * ms, "time between two exchanges")
     failover: Time | None = param(None, "time until another master serves; never unless given")
+    transport: Literal["none", "e2e"] = param("none", "whether sources send again what is not acknowledged in time")
+    timeout: Time | None = param(None, "what that time is at first; 64 epochs unless given")
 
     def __post_init__(self):
         require(_whole(self.nodes) and self.nodes >= 2, "nodes", "at least 2", self.nodes)
@@ -100,13 +102,19 @@ class Shoal:
         require(_whole(self.classes) and 1 <= self.classes <= CLASSES, "classes", f"from 1 to {CLASSES}", self.classes)
         depth = self.class_depth
         require(depth is None or (_whole(depth) and depth >= 1), "class_depth", "at least 1 cell", depth)
+        require(self.transport in _TRANSPORTS, "transport", f"one of {', '.join(_TRANSPORTS)}", self.transport)
+        require(self.timeout is None or self.timeout > 0, "timeout", "above 0", self.timeout)
         if self.clocked:
             require(self.sync_guard <= self.guard, "sync_guard", "within the guard", show_time(self.sync_guard))
             self._clocks()  # says what is wrong with them
+        if self.ports is not None:
+            outage.fabric(self.rounds, self.ports)  # says what is wrong with it
         if self.fail is not None:
             self.outages()
         if self.adverse and self.rules != "paper":
-            what = "fail" if self.fail else "ber" if self.ber else "classes" if self.classes > 1 else "drift"
+            asked = (("fail", self.fail), ("ber", self.ber), ("classes", self.classes > 1), ("sync", self.sync),
+                     ("drift", self.drift), ("transport", True))  # fmt: skip
+            what = next(name for name, value in asked if value)
             raise BadInput(f"{what} must be left out under the {self.rules} rules, which know nothing of it")
 
     # ------------------------------------------------------------------ what goes wrong
@@ -119,7 +127,14 @@ class Shoal:
     @property
     def adverse(self) -> bool:
         """Whether anything can go wrong, or wait for a higher class."""
-        return bool(self.fail) or self.ber > 0 or self.classes > 1 or self.clocked
+        return bool(self.fail) or self.ber > 0 or self.classes > 1 or self.clocked or self.transport != "none"
+
+    @property
+    def patience(self) -> int:
+        """Slots after which the transport sends again; 0 if there is none."""
+        if self.transport == "none":
+            return 0
+        return 64 * self.rounds.slots if self.timeout is None else -(-self.timeout // self.slot_time)
 
     def outages(self, seed: int = 0) -> tuple:
         """The failures of a run."""
@@ -198,7 +213,7 @@ class Shoal:
             pairs, per_link, per_pair = min(flows, 4 * n) + 16, 34, 4 * places + 64
         if self.adverse:
             turns = 2 + 2 * self.travel * c // places
-            per_link, per_pair = 32 * self.classes + 16 * turns + 4 + 4 * self.classes, per_pair + 64
+            per_link, per_pair = 36 * self.classes + 16 * turns + 4, per_pair + 80 + (4096 if self.patience else 0)
             times = {time for entry in entries(self.fail or "") for time in (entry.at, entry.until)}
             per_link += (7 + len(times) + 1) // 8 + 1  # sets of nodes
         air = (self.travel + 1) * c * n * 13
@@ -241,6 +256,7 @@ class Shoal:
 _SCHEDULES = ("auto", "rotation", "mirrored")
 _RULES = ("paper", "released", "literal")
 _SHARING = ("round-robin", "shortest")
+_TRANSPORTS = ("none", "e2e")
 
 
 def _whole(value):
