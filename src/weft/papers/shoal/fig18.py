@@ -3,13 +3,14 @@
 The paper draws flows from traces of six applications that we do not have. What it states is kept: 12.65 ns between
 flows for 512 nodes, and 84 % of the flows among a third of the nodes. What sets the applications apart is not stated;
 here it is the share of flows that storage takes, from nearly none to 4 %, with sizes that are assumed
-(`weft.workload.disaggregated`). Smaller racks get as many flows for a node. The baselines are given the same flows, at
-half the rate of a node and with its window and queue sizes (§7.3); links of 2 m, Shoal's of none.
+(`weft.workload.disaggregated`). Smaller racks get as many flows for a node. The baselines are those of Fig. 15, given
+the same flows at half the rate of a node; their links take 100 ns, Shoal's cells arrive at the end of their slot.
 """
 
 from weft.fabrics.packet import Packet
 from weft.papers import Claim, Series, at_paper_scale
 from weft.papers.shoal import printed, rack
+from weft.papers.shoal.fig15 import BASELINES
 from weft.study import Study
 from weft.units import Gbps, ns
 from weft.workload import Disaggregated
@@ -21,7 +22,6 @@ COLUMNS = (
 SERIES = tuple(Series("storage", y, "system") for y in ("mean_us", "p99_us", "tail_us", "goodput_gbps", "max_queue"))
 STORAGE = (0.002, 0.005, 0.01, 0.02, 0.03, 0.04)
 GAP = 12_650  # ps, for 512 nodes
-BASELINES = {"DCTCP": "dctcp@shoal-nsdi19", "DCQCN": "dcqcn@shoal-nsdi19", "NDP": "ndp@shoal-nsdi19"}
 
 
 def study(scale="small"):
@@ -32,7 +32,7 @@ def study(scale="small"):
 def runs_of(nodes, radix, flows, storage=STORAGE):
     """The study on a rack of any size, its baselines on switches of `radix` ports."""
     gap = GAP * 512 // nodes
-    packets = {"hosts": nodes, "topology": "leafspine", "radix": radix, "link": 50 * Gbps, "delay": 10 * ns}
+    packets = {"hosts": nodes, "topology": "leafspine", "radix": radix, "link": 50 * Gbps, "delay": 100 * ns}
     fabrics = [rack(nodes), *(Packet(transport=transport, **packets) for transport in BASELINES.values())]
     workloads = [Disaggregated(gap=gap, storage=share, flows=flows) for share in storage]
     until = 2 * gap * flows
