@@ -94,6 +94,12 @@ def test_queues_of_any_length_keep_their_order():
     assert state.tally[kernel.MAX_QUEUE] > 4
 
 
+def test_a_cell_that_left_an_epoch_ago_is_not_counted_again():
+    """On the link that is its own mirror what left just now counts as ahead; of an idle node nothing did."""
+    state = agree(rounds(4), [(1, 3, 4, 8), (0, 3, 2, 9), (0, 3, 3, 15)])
+    assert state.flow[:, kernel.FINISH].tolist() == [14, 15, 18]
+
+
 @pytest.mark.parametrize("delay", [0, 3])
 def test_epochs_are_counted_anew_without_a_trace(delay):
     """More epochs than 16 bits hold, with cells and feedback under way in all of them."""

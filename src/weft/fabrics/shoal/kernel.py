@@ -351,6 +351,8 @@ def send(plan, state, slot):
             continue  # dark
         hop, r, sent, out = shift[at(p)], np.int64(mirror[at(p)]), state.sent[air_of, c], 0
         slot_r = slot_of[at(r)]
+        if p == self_place:
+            left[:] = 0
         workers = 0
         for b in range(active.size):
             todo = active[b] | busy[p, b]
@@ -470,7 +472,6 @@ def send(plan, state, slot):
                     debt, m = again, before
                 elif again == 0:
                     owing += 1  # it will be said twice; else what was to be said again is not
-                left[at(i)] = 0
             when = 0
             if debt != 0:
                 owed[at(q), ABOUT_WHOM] = 0
