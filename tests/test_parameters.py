@@ -71,6 +71,8 @@ def test_any_text_is_read_or_refused_in_one_sentence(text, name):
         ({"count": [1]}, "count must be a whole number, not [1]"),
         ({"count": 1, "share": "half"}, "share must be a number, not 'half'"),
         ({"count": 1, "fair": "perhaps"}, "fair must be true or false, not 'perhaps'"),
+        ({"count": 1, "guard": "1e999999999s"}, "guard: a time must look like 2750ps or 1.5us, not '1e999999999s'"),
+        ({"count": 1, "guard": "1e18s"}, "guard: a time must be below 1e30 ps, not '1e18s'"),
         ({"count": 1, "guard": "soon"}, "guard: a time must look like 2750ps or 1.5us, not 'soon'"),
         ({"count": 1, "name": ["a"]}, "name must be a text, not ['a']"),
     ],

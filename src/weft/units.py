@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import MISSING, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 from typing import Annotated
 
 from weft.errors import BadQuantity
@@ -11,6 +11,8 @@ bps, Kbps, Mbps, Gbps, Tbps = 1, 10**3, 10**6, 10**9, 10**12
 ps, ns, us, ms, s = 1, 10**3, 10**6, 10**9, 10**12
 B, KB, MB, GB, TB = 1, 10**3, 10**6, 10**9, 10**12
 KiB, MiB, GiB = 2**10, 2**20, 2**30
+
+MOST = 10**30  # beyond it a number is a slip, and too long to print
 
 _TIMES = {"ps": ps, "ns": ns, "us": us, "µs": us, "ms": ms, "s": s}
 _RATES = {"bps": bps, "kbps": Kbps, "mbps": Mbps, "gbps": Gbps, "tbps": Tbps}
@@ -33,8 +35,10 @@ def _quantity(text, units, what, example):
         raise BadQuantity(f"a {what} must be in one of {', '.join(units)}, not {match[2]!r} as in {text!r}")
     try:
         exact = Decimal(match[1].replace("_", "").replace(",", "")) * units.get(unit, 1)
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         raise BadQuantity(f"a {what} must look like {example}, not {text!r}") from None
+    if exact >= MOST:
+        raise BadQuantity(f"a {what} must be below 1e30 {next(iter(units))}, not {text!r}")
     if exact != exact.to_integral_value():
         smallest = next(iter(units))
         raise BadQuantity(f"a {what} must be a whole number of {smallest}, not {text!r}")

@@ -45,3 +45,6 @@ bare = njit(cache=True, error_model="numpy", _nrt=False)
 
 # For pieces of a kernel that run per cell: a call would pass every array by value, seven words each.
 inlined = njit(inline="always", error_model="numpy")
+
+# For what only kernels call: without the wrapper for Python, which for a hundred arrays takes a second to compile.
+inner = njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)

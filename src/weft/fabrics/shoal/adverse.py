@@ -12,11 +12,10 @@ as the senders nobody listens to (`deaf`) and as those who no longer send (`mute
 from typing import NamedTuple  # noqa: I001 (names in a block, not a column)
 
 import numpy as np
-from numba import njit
 
 from weft.engine.bits import lowest, population
 from weft.engine.fingerprint import fold
-from weft.engine.jit import bare, inlined
+from weft.engine.jit import bare, inlined, inner
 from weft.engine.random import below, word
 from weft.fabrics.shoal.kernel import (
     ACTIVE, AFTER, AGE_INTERVAL, AGED, CHANNELS, DELAY, DELIVER, DELIVERED, DONE, EPOCH, FINISH, FINISHED, FLYING,
@@ -27,10 +26,6 @@ from weft.fabrics.shoal.kernel import (
 from weft.fabrics.shoal.kernel import NEXT as NEXT_PAIR
 
 OUT = 1 << 30  # leave: a cell waits at the source, or (except on self-mirrored links) nothing was heard of it yet
-
-# For what only kernels call: without the wrapper for Python, which for a hundred arrays takes a second to compile.
-inner = njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-
 STUCK = 6  # what `advance` returns besides: nothing has moved for long, and nothing is to come
 
 
