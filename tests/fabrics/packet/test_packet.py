@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from weft.errors import BadInput, MonitorTripped
 from weft.fabrics.packet.fabric import Packet
 from weft.fabrics.packet.settings import Settings, origins, presets, settings
+from weft.random import below, key, words
 from weft.units import KB, Gbps, ms, ns, s, us, wire_time
 from weft.workload.flows import ENDLESS, Flows
 
@@ -160,6 +161,20 @@ def test_ndp_goes_on_when_the_last_pull_was_lost():
     fabric = Packet(hosts=2, topology="single", transport="ndp", mtu=9000, fail="link h1-switch at 60us until 300us")
     seen = run(fabric, flows, until=100 * ms)
     assert seen.finish[0] > 0 and seen.sections["timeouts"] > 0
+
+
+@pytest.mark.parametrize("delay", [500 * ns, 5 * us])
+def test_ndp_needs_no_timeout_where_nothing_is_lost(delay):
+    """A pull may overtake its NACK, and is not wasted then."""
+    fabric = Packet(hosts=16, transport="ndp", buffer=4, initial_window=20, delay=delay)
+    for seed in range(5):
+        draw = words(key(seed, 1), 1200).reshape(4, 300)
+        src = below(draw[0], 16)
+        dst = (src + 1 + below(draw[1], 15)) % 16
+        flows = Flows.of(nodes=16, src=src, dst=dst, size=1 + below(draw[2], 60_000), start=below(draw[3], 400 * us))
+        seen = run(fabric, flows, seed).sections
+        assert seen["trims"] > 0 and sum(seen["drops"].values()) == 0
+        assert seen["timeouts"] == 0
 
 
 def test_a_shared_buffer_gives_a_lone_incast_more_room_than_its_port_has():

@@ -854,7 +854,7 @@ class Ndp(Flow):
             self.flying: dict[int, str] = {}  # segment -> "fresh" or, once the clock has ticked, "old"
             self.arrived: set[int] = set()
             self.lost: list[int] = []
-            self.answers = self.answered = 0
+            self.answers = self.answered = self.unspent = 0
             self.owed, self.pulled, self.queued = 0, 0, False
             self.tried, self.failed = [0] * flow.path_count, [0] * flow.path_count
 
@@ -920,6 +920,9 @@ class Ndp(Flow):
             if self.flying.pop(packet.echo, None):
                 self.tally(packet.echo, failed=True)
                 self.lost.append(packet.echo)
+                if self.unspent:
+                    self.unspent -= 1
+                    self.send_next()
 
         def on_returned(self, packet):
             if self.flying.pop(packet.seq, None):
@@ -932,7 +935,7 @@ class Ndp(Flow):
             self.heard = self.net.now
             while self.answered < packet.seq:
                 self.answered += 1
-                self.send_next()
+                self.unspent += not self.send_next()
 
         def on_timeout(self):
             self.deadline = 0

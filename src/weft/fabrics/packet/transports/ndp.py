@@ -15,7 +15,8 @@
 A returned packet is sent again at once if nothing is in flight and no pull is due, else it waits for a pull, so that a
 large incast does not echo (§3.2.4). Whatever stays unanswered for one to two `rto_min` is sent again (§3.2.3): a clock
 ticks once per `rto_min` and resends what was already in flight at the tick before. Feedback carries counts: a lost pull
-is made good by the next, which asks for both. If it was the last, sender and receiver would wait for each other for
+is made good by the next, which asks for both. A pull that overtakes the NACK it belongs to finds nothing to send; it is
+kept, and spent when the NACK comes. If a lost pull was the last, sender and receiver would wait for each other for
 ever; a sender with nothing in flight that has heard nothing for `rto_max` therefore sends a packet unasked.
 """
 
@@ -111,6 +112,9 @@ def on_nack(s, r):
         tally(s, slot, seq, True)
         out(s)[slot, seq & (s.reach - 1)] = LOST
         sub.lost += 1
+        if sub.credit > 0:
+            sub.credit -= 1
+            _send_next(s, slot)
 
 
 @kernel
@@ -136,7 +140,8 @@ def on_pull(s, r):
     sub.stamp = s.now
     while sub.answered < p.seq:
         sub.answered += 1
-        _send_next(s, slot)
+        if not _send_next(s, slot):
+            sub.credit += 1
 
 
 @kernel
