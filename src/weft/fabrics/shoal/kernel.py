@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.engine.bits import at_most, lowest, population, prefetch
-from weft.engine.fingerprint import fold
+from weft.engine.fingerprint import folded
 from weft.engine.jit import bare, inlined
 
 PAPER, LITERAL = 0, 1
@@ -559,6 +559,7 @@ def receive(plan, state, slot):
     inflow, inflow_since, inflow_slots, living, rest, rested = (
         state.inflow, state.inflow_since, state.inflow_slots, state.living, state.rest, state.rested)  # fmt: skip
     over = over_subflow = flying = owing = delivered = relayed = 0
+    seen, known = print_[0], print_[1]
 
     for turn in range(channels):
         # The self-mirrored link goes first: its sender counts on no stranger's cell coming between.
@@ -623,16 +624,16 @@ def receive(plan, state, slot):
                     fullest = waiting[at(j)]
                 if length >= incast[target[at(h)]] + (1 if ready_queues else outcast[at(j)]):
                     over += 1
-                fold(print_, slot, f << 20 | j << 2)
+                seen, known = folded(seen, known, slot, f << 20 | j << 2)
                 continue
             if pair[at(h), SOURCE] == i:
-                fold(print_, slot, f << 20 | j << 2 | 1)
+                seen, known = folded(seen, known, slot, f << 20 | j << 2 | 1)
                 if rules == LITERAL:
                     owed[at(r * n + j), ABOUT_WHOM], owed[at(r * n + j), WHERE] = h + 1, r
                     busy[at(r), at(j >> 6)] |= _ONE << np.uint64(j & 63)
                     owing -= 1
             else:
-                fold(print_, slot, f << 20 | j << 2 | 2)
+                seen, known = folded(seen, known, slot, f << 20 | j << 2 | 2)
             delivered += 1
             received[at(j)] += 1
             ahead = reorder(pair, early, h, seq)
@@ -658,6 +659,7 @@ def receive(plan, state, slot):
     tally[FREE], tally[MAX_HELD] = spare, most_held
     tally[DELIVERED] += delivered
     tally[RELAYED] += relayed
+    print_[0], print_[1] = seen, known
     tally[FLYING] -= flying
     tally[OWING] -= owing
     tally[MAX_QUEUE], tally[MAX_NODE] = longest, fullest
@@ -689,13 +691,17 @@ def reorder(pair, early, h, seq):
         early[at(h), at(k >> 6)] |= _ONE << np.uint64(k & 63)
         return pair[at(h), GOT] - due
     due += 1
-    while True:
+    while True:  # a word at a time: as many bits as are set without a gap
         k = due & (size - 1)
-        word, mask = early[at(h), at(k >> 6)], _ONE << np.uint64(k & 63)
-        if word & mask == 0:
+        word, skip = early[at(h), at(k >> 6)], np.uint64(k & 63)
+        gap = ~(word >> skip)
+        run = 64 - (k & 63) if gap == 0 else min(lowest(gap), 64 - (k & 63))
+        if run == 0:
             break
-        early[at(h), at(k >> 6)] = word & ~mask
-        due += 1
+        early[at(h), at(k >> 6)] = word & ~(_ALL >> np.uint64(64 - run) << skip)
+        due += run
+        if run < 64 - (k & 63):
+            break
     pair[at(h), WANT] = due
     return pair[at(h), GOT] - due
 
