@@ -58,30 +58,10 @@ def _hops(graph, table) -> np.ndarray:
 
 
 def deadlock(state) -> list[int]:
-    """Paused ports that can never move again.
+    """Paused ports that can never move again: see `network.free_movable`."""
+    from weft.fabrics.packet import kernel
 
-    A paused port a is waiting for the switch it leads to; that one resumes it when enough of the bytes that came by a
-    have left. If more than that wait in ports which are themselves stuck, they never will. The largest set of ports of
-    which this is true is found by beginning with all paused ports and taking away those that can move.
-    """
-    ports, rows, world = state.ports, state.rows, state.world[0]
-    stuck = set(np.flatnonzero((ports["paused"] == 1) & (ports["stopped"] == 1)).tolist())
-    held: dict[int, dict[int, int]] = {}  # port that came -> port it waits at -> bytes
-    for b in stuck:
-        if ports["host"][b]:
-            continue  # what waits there came by no port
-        r = int(ports["head"][b])
-        for _ in range(int(ports["packets"][b])):
-            at = held.setdefault(int(rows["port"][r]), {})
-            at[b] = at.get(b, 0) + int(rows["size"][r])
-            r = int(rows["next"][r])
-    while True:
-        free = set()
-        for a in stuck:
-            pool = int(world["share"]) * int(state.pool[ports["to"][a]] - state.buffered[ports["to"][a]]) >> 10
-            resume = (pool if world["share"] else int(world["xoff"])) - int(world["xoff"] - world["xon"])
-            if sum(size for b, size in held.get(a, {}).items() if b in stuck) <= max(resume, 0):
-                free.add(a)
-        if not free:
-            return sorted(stuck)
-        stuck -= free
+    stuck = ((state.ports["paused"] == 1) & (state.ports["stopped"] == 1)).astype(np.uint8)
+    if stuck.any():
+        kernel.untangle(state.world, stuck, np.zeros(len(stuck), np.int64))
+    return np.flatnonzero(stuck).tolist()

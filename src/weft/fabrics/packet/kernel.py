@@ -6,7 +6,7 @@ from weft.engine import events
 from weft.engine.bits import prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.views import inlined, kernel
-from weft.fabrics.packet.network import fail, flush, follow, forward, freed, heed, lose, repair, settle
+from weft.fabrics.packet.network import fail, flush, follow, forward, free_movable, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
     ALPHA,
@@ -190,3 +190,9 @@ def cut(world, k):
 def mend(world, k):
     """Bring port k up."""
     repair(world[0], k)
+
+
+@kernel
+def untangle(world, stuck, held):
+    """Of the paused ports, which are 1 in `stuck`, leave those that can never move again; `held` is zeros."""
+    free_movable(world[0], stuck, held)

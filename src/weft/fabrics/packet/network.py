@@ -513,3 +513,36 @@ def heed(s, r):
         port.paused = 0
         port.paused_for += now - port.paused_at
         wake(s, np.int64(p.seq))
+
+
+@inlined
+def _account(s, b, sign, held):
+    """Add to `held`, or take from it, what waits at port b, each packet under the port it came by."""
+    if ports(s)[b].host == 1:
+        return  # what waits there came by no port
+    r = ports(s)[b].head
+    for _ in range(ports(s)[b].packets):
+        held[rows(s)[r].port] += sign * rows(s)[r].size
+        r = rows(s)[r].next
+
+
+@kernel
+def free_movable(s, stuck, held):
+    """Of the paused ports of a lossless network, which are 1 in `stuck`, leave those that can never move again.
+
+    A paused port a is waiting for the switch it leads to; that one resumes it when enough of the bytes that came by a
+    have left. If more than that wait in ports which are themselves stuck, they never will. The largest set of ports of
+    which this is true is found by beginning with all paused ports and taking away those that can move.
+    stuck (ports,) uint8; held (ports,) int64, zeros, counts what came by a port and waits at one that is stuck.
+    """
+    for b in range(stuck.size):
+        if stuck[b] == 1:
+            _account(s, b, 1, held)
+    moved = True
+    while moved:
+        moved = False
+        for a in range(stuck.size):
+            if stuck[a] == 1 and held[a] <= max(stop_above(s, ports(s)[a].to) - (s.xoff - s.xon), 0):
+                stuck[a] = 0
+                _account(s, a, -1, held)
+                moved = True
