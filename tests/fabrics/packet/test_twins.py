@@ -74,6 +74,8 @@ def build(values, transport, **more):
     [
         "tcp:rto_min=300us,rto_first=1ms",
         "tcp:rto_min=300us,rto_first=1ms,sack=true,ack_every=2,ack_delay=20us",
+        "dctcp:rto_min=300us,rto_first=1ms,sack=true,blocks=1,mark_from=2",
+        "mptcp:rto_min=300us,rto_first=1ms,sack=true,blocks=2,subflows=3",
         "dctcp:rto_min=300us,rto_first=1ms,mark_from=2,ack_every=2,ack_delay=20us",
         "dctcp:rto_min=300us,rto_first=1ms,mark_from=1,mark_all=2,mark_chance=0.3",
         "mptcp:rto_min=300us,rto_first=1ms,subflows=3",

@@ -147,6 +147,7 @@ class Packet:
         reach = 1 << max(set_.max_window - 1, 1).bit_length()
         paths = self._paths(table) if set_.routing == "permuted" or set_.transport == "mptcp" else 1
         xoff = set_.xoff * self.wire_size
+        selective = set_.sack and set_.transport in ("tcp", "dctcp", "mptcp")
         values = {
             "transport": transport,
             "queue": QUEUES.index(set_.queue) if self._in_time or set_.queue != "droptail" else st.SHARED,
@@ -159,6 +160,7 @@ class Packet:
             "payload": self.payload,
             "overhead": set_.header + WIRE,
             "smallest": LEAST,
+            "sack": set_.blocks if selective else 0,
             "mark_chance": int(set_.mark_chance * (1 << 20)),
             "capacity_high": NEVER if set_.queue == "lossless" else set_.buffer * self.wire_size,
             "share": int(set_.share * 1024),
@@ -202,6 +204,8 @@ class Packet:
             subs=np.zeros(subs, st.SUB),
             out=np.zeros((subs, reach), np.uint8),
             got=np.zeros((subs, reach), np.uint8),
+            blocks=np.zeros((rows if selective else 1, 2 * st.BLOCKS), np.int32),
+            latest=np.zeros((subs if selective else 1, st.BLOCKS), np.int32),
             order=np.zeros((subs, paths), np.int32),
             via=np.zeros((subs, reach if set_.transport == "ndp" else 1), np.uint16),
             score=np.zeros((subs, paths, 3), np.int32),
@@ -274,9 +278,9 @@ class Packet:
             took = perf_counter() - began
             state.spent[0] += round(took * 1e9)
             if why == kernel.GROW_ROWS:
-                self._grow(state, ("rows", "due", "heap"))
+                self._grow(state, ("rows", "due", "heap", "blocks"))
             elif why == kernel.GROW_SLOTS:
-                self._grow(state, ("flows", "subs", "out", "got", "order", "via", "score"))
+                self._grow(state, ("flows", "subs", "out", "got", "latest", "order", "via", "score"))
             elif why == kernel.PAUSED:
                 stride = min(max(int(stride * _STRIDE / max(took, 1e-4)), 1_000), 2_000_000)
             else:

@@ -7,7 +7,7 @@ two must end in the same fingerprint, which is folded over every arrival at a ho
 
 import heapq
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class Packet:
     path: int = 0
     sent: int = 0
     echo: int = -1
+    blocks: list = field(default_factory=list)  # runs of segments, (first, end), that a selective ACK names
     marked: bool = False
     echoes_mark: bool = False
     trimmed: bool = False
@@ -640,7 +641,9 @@ class Tcp(Flow):
         def __init__(self, flow, k):
             super().__init__(flow, k)
             self.duplicates, self.recover, self.recovering = 0, -1, False
-            self.known: dict[int, str] = {}  # what selective acknowledgements tell of a segment
+            self.sacked: set[int] = set()  # segments beyond `una` that are known to have arrived
+            self.high_rxt = self.rescue_rxt = -1
+            self.latest: list[int] = []  # a segment of each run held beyond a gap, the latest first
             self.pending, self.stamp, self.wait, self.waiting, self.echoing = 0, 0, 0, None, False
 
         def timers(self):
@@ -651,80 +654,94 @@ class Tcp(Flow):
         def begin(self):
             self.fill()
 
-        def in_flight(self):
-            above, flying, hole = 0, 0, None
-            for seq in reversed(range(self.una, self.nxt)):
-                if self.known.get(seq) == "arrived":
-                    above += 1
-                elif self.known.get(seq) == "resent" or above < 3:
-                    flying += 1
-                else:
-                    hole = seq
-            return flying, hole
+        def is_lost(self, seq):
+            """RFC 6675 §4, in whole segments."""
+            return len([s for s in self.sacked if s > seq]) >= 3
+
+        def pipe(self):
+            """RFC 6675 §4, SetPipe."""
+            missing = [seq for seq in range(self.una, self.nxt) if seq not in self.sacked]
+            return sum((not self.is_lost(seq)) + (seq <= self.high_rxt) for seq in missing)
+
+        def next_seg(self):
+            """RFC 6675 §4: the segment to send next in recovery, and the rule that says so; or None."""
+            highest = max(self.sacked, default=-1)
+            for seq in range(max(self.high_rxt + 1, self.una), highest):
+                if seq not in self.sacked and self.is_lost(seq):
+                    return seq, 1
+            if self.nxt - self.una < self.set.max_window and self.claim():
+                return self.nxt, 2
+            for seq in range(max(self.high_rxt + 1, self.una), highest):
+                if seq not in self.sacked:
+                    return seq, 3
+            if self.una - 1 > self.rescue_rxt:
+                return max(seq for seq in range(self.una, self.nxt) if seq not in self.sacked), 4
+            return None
 
         def fill(self):
             payload, most = self.flow.payload, self.set.max_window
             if self.set.sack and self.recovering:
-                while True:
-                    flying, hole = self.in_flight()
-                    if (flying + 1) * payload > self.window:
+                while (self.pipe() + 1) * payload <= self.window:
+                    found = self.next_seg()
+                    if found is None:
                         break
-                    if hole is not None:
-                        self.known[hole] = "resent"
-                        self.send_segment(hole)
-                    elif self.nxt - self.una < most and (self.nxt < self.top or self.claim()):
+                    seq, rule = found
+                    if rule == 2:
                         self.nxt += 1
-                        self.send_segment(self.nxt - 1)
+                    elif rule == 4:
+                        self.rescue_rxt = self.recover
                     else:
-                        break
+                        self.high_rxt = seq
+                    self.send_segment(seq)
             else:
                 allowed = self.window // payload
                 if self.set.limited and not self.recovering:
                     allowed += min(self.duplicates, 2)
                 while self.nxt - self.una < min(allowed, most) and (self.nxt < self.top or self.claim()):
                     self.nxt += 1
-                    if self.known.get(self.nxt - 1) != "arrived":
+                    if self.nxt - 1 not in self.sacked:
                         self.send_segment(self.nxt - 1)
             if not self.deadline and self.nxt > self.una:
                 self.arm(self.net.now + self.rto)
 
         def on_ack(self, packet):
             ack, payload = packet.seq, self.flow.payload
-            if self.set.sack and max(ack, self.una) <= packet.echo < self.top:
-                self.known[packet.echo] = "arrived"
+            duplicate = ack == self.una and self.nxt > self.una
+            if self.set.sack:
+                told = {seq for first, end in packet.blocks for seq in range(first, end) if seq >= self.una}
+                duplicate = bool(told - self.sacked)
+                self.sacked |= told
             if ack > self.una:
                 self.on_new_ack(packet, ack - self.una)
             elif ack == self.una and self.nxt > self.una:
-                self.duplicates += 1
                 self.react(0, packet.echoes_mark)
-                if self.recovering:
-                    self.window += 0 if self.set.sack else payload
-                elif self.duplicates == 3 and ack > self.recover:
+            if duplicate and self.recovering:
+                self.window += 0 if self.set.sack else payload
+            elif duplicate:
+                self.duplicates += 1
+                if self.una > self.recover and (self.duplicates >= 3 or self.is_lost(self.una)):
                     self.threshold = max((self.nxt - self.una) * payload // 2, 2 * payload)
                     self.recover, self.recovering, self.credit = self.top - 1, True, 0
                     self.window = self.threshold + (0 if self.set.sack else 3 * payload)
-                    self.known[ack] = "resent"
-                    self.send_segment(ack)
+                    self.high_rxt = self.rescue_rxt = self.una
+                    self.send_segment(self.una)
             self.fill()
             if self.flow.done and all(sub.una == sub.top for sub in self.flow.subflows):
                 self.flow.close()
 
         def on_new_ack(self, packet, newly):
             ack, payload = packet.seq, self.flow.payload
-            for seq in range(self.una, ack):
-                self.known.pop(seq, None)
+            self.sacked -= set(range(self.una, ack))
             self.una, self.nxt = ack, max(self.nxt, ack)
             self.sample_rtt(self.net.now - packet.sent)
             may_grow = self.react(newly, packet.echoes_mark)
             if self.recovering:
                 if ack > self.recover:
                     self.recovering, self.duplicates = False, 0
-                    self.window = min(self.threshold, max(self.nxt - ack, 1) * payload + payload)
+                    if not self.set.sack:
+                        self.window = min(self.threshold, max(self.nxt - ack, 1) * payload + payload)
                 elif not self.set.sack:
                     self.window = max(self.window - newly * payload + payload, payload)
-                    self.send_segment(ack)
-                elif ack not in self.known:
-                    self.known[ack] = "resent"
                     self.send_segment(ack)
             else:
                 self.duplicates = 0
@@ -758,21 +775,35 @@ class Tcp(Flow):
             self.window, self.recover, self.recovering = payload, self.top - 1, False
             self.duplicates = self.credit = 0
             self.nxt = self.una
-            self.known.clear()
+            self.sacked.clear()
             self.rto = min(2 * self.rto, self.set.rto_max)
             self.deadline = 0
             self.fill()
 
         # the receiver
 
-        def acknowledge(self, cause, echo):
+        def run_of(self, seq):
+            """The run of segments, (first, end), that `seq` belongs to among those held beyond a gap."""
+            first = end = seq
+            while first - 1 in self.have:
+                first -= 1
+            while end in self.have:
+                end += 1
+            return first, end
+
+        def acknowledge(self, echo):
             self.pending = 0
-            self.send_control("ack", self.expected, cause, self.stamp, echo)
+            self.send_control("ack", self.expected, -1, self.stamp, echo)
+            if self.set.sack:
+                self.latest = [seq for seq in self.latest if seq > self.expected]
+                packet = self.net.outbox[-1][0]
+                packet.blocks = [self.run_of(seq) for seq in self.latest[: self.set.blocks]]
+                packet.size += 4 + 8 * len(packet.blocks) if packet.blocks else 0
 
         def on_data(self, packet):
             seq = packet.seq
             if self.pending and packet.marked != self.echoing and self.set.transport == "dctcp":
-                self.acknowledge(seq - 1, self.echoing)
+                self.acknowledge(self.echoing)
             self.echoing = packet.marked
             in_order = seq == self.expected
             if seq >= self.expected and seq not in self.have:
@@ -780,12 +811,15 @@ class Tcp(Flow):
                 while self.expected in self.have:
                     self.have.remove(self.expected)
                     self.expected += 1
+            if seq > self.expected:
+                first, end = self.run_of(seq)
+                self.latest = [seq, *(other for other in self.latest if not first <= other < end)][:4]
             if not self.pending:
                 self.stamp, self.wait = packet.sent, self.net.now + self.set.ack_delay
             self.pending += 1
             at_once = not in_order or self.expected != seq + 1 or self.flow.done
             if at_once or self.pending >= self.set.ack_every:
-                self.acknowledge(seq, packet.marked)
+                self.acknowledge(packet.marked)
             elif self.waiting is None:
                 self.waiting = self.net.at(self.wait, self.on_waited)
 
@@ -794,7 +828,7 @@ class Tcp(Flow):
             if self.pending and self.wait > self.net.now:
                 self.waiting = self.net.at(self.wait, self.on_waited)
             elif self.pending:
-                self.acknowledge(self.expected - 1, self.echoing)
+                self.acknowledge(self.echoing)
 
 
 class Dctcp(Tcp):

@@ -70,6 +70,10 @@ class Settings:
         500 * us, "longest an ACK is delayed", origin="RFC 5681 §4.2: at most 500 ms; this value is assumed"
     )
     sack: bool = param(False, "selective acknowledgements", origin="off: RFC 5681 and 6582 do without")
+    blocks: int = param(
+        3, "runs of segments that a selective acknowledgement names at most",
+        origin="RFC 2018 §3: three beside timestamps",
+    )
     limited: bool = param(True, "limited transmit (RFC 3042)", origin="RFC 3042")
     gain_shift: int = param(
         4, "the gain g of alpha is 2 to the power of minus this", origin="SIGCOMM '10 §3.4 and RFC 8257 §4.2: g = 1/16"
@@ -129,6 +133,7 @@ class Settings:
                 )
         for name in ("initial_window", "max_window", "ack_every", "subflows", "fast_rounds", "xoff", "xon", "prefer"):
             require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
+        require(1 <= self.blocks <= 4, "blocks", "from 1 to 4", self.blocks)
         require(self.max_window <= 1 << 16, "max_window", "at most 65536 segments", self.max_window)
         require(self.subflows <= 16, "subflows", "at most 16", self.subflows)
         require(self.xon <= self.xoff, "xon", f"at most xoff, {self.xoff}", self.xon)

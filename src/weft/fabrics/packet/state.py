@@ -21,6 +21,9 @@ TCP, DCTCP, MPTCP, NDP, DCQCN = 0, 1, 2, 3, 4
 DROPTAIL, TRIM, PRIORITY, LOSSLESS, SHARED = 0, 1, 2, 3, 4  # SHARED: drop tail on buffers that a switch shares
 ECMP, RANDOM, PERMUTED, ROUND_ROBIN, SINGLE = 0, 1, 2, 3, 4
 
+# Runs of segments that a receiver remembers, and at most names, in a selective ACK.
+BLOCKS = 4
+
 # What every hop touches comes first: large arrays begin 16 bytes into a cache line, so a row's first 48 share one.
 PACKET = np.dtype(
     [
@@ -35,7 +38,7 @@ PACKET = np.dtype(
         ("flow", "i4"),  # slot of its flow …
         ("seq", "i4"),  # segment number; of an ACK the next one expected, of a PULL its count
         ("id", "i4"),  # … and the flow that held the slot when it was sent: a slot is used again
-        ("echo", "i4"),  # segment that caused this ACK or NACK
+        ("echo", "i4"),  # segment that caused this ACK or NACK; of a selective ACK, how many `blocks` it names
         ("sent", "i8"),  # when the segment left the transport
     ]
 )
@@ -147,6 +150,8 @@ SUB = np.dtype(
         ("lost", "i8"),  # NDP sender: segments to send again
         ("echoing", "u1"),  # DCTCP: congestion seen in the segments pending
         ("", "u1", (7,)),
+        ("mended", "i4"),  # with sack: highest segment sent again in this recovery, RFC 6675's HighRxt
+        ("rescued", "i4"),  # with sack: what must be acknowledged before a last resort, RFC 6675's RescueRxt
         # randomness
         ("key", "u8"),
         ("draws", "i8"),
@@ -188,7 +193,7 @@ COUNTERS = (
 )
 _WORLD = (*(name for line in PARAMETERS for name in line), *PLACES, *(name for line in COUNTERS for name in line))
 TABLES = ("rows", "ports", "buffered", "pool", "hosts", "row", "table", "group", "choices", "flows", "subs")
-TABLES += ("out", "got", "order", "via", "score", "traffic", "print")
+TABLES += ("out", "got", "blocks", "latest", "order", "via", "score", "traffic", "print")
 
 WORLD = np.dtype(
     [*CLOCK, *((name, "i8") for name in _WORLD), ("key", "u8"), *fields(*TABLES)]
@@ -232,6 +237,8 @@ class State(NamedTuple):
     subs: np.ndarray  # (slots * subflows,) SUB
     out: np.ndarray  # (slots * subflows, reach) uint8  what the sender knows of a segment
     got: np.ndarray  # (slots * subflows, reach) uint8  1 where the receiver has it
+    blocks: np.ndarray  # (rows, 2 * BLOCKS) int32  with sack: of an ACK, the runs of segments it names, as [first, end)
+    latest: np.ndarray  # (slots * subflows, BLOCKS) int32  with sack: a segment of each run that arrived last, or -1
     order: np.ndarray  # (slots * subflows, paths) int32  the permutation being walked
     via: np.ndarray  # (slots, reach) uint16  NDP: the path that a segment was sent by
     score: np.ndarray  # (slots, paths, 3) int32  NDP: of each path, segments answered, segments failed, 1 if left out
@@ -321,6 +328,16 @@ def out(s):
 @inlined
 def got(s):
     return carray(pointer(s.got_at), (s.got_size, s.reach), np.uint8)
+
+
+@inlined
+def blocks(s):
+    return carray(pointer(s.blocks_at), (s.blocks_size, 2 * BLOCKS), np.int32)
+
+
+@inlined
+def latest(s):
+    return carray(pointer(s.latest_at), (s.latest_size, BLOCKS), np.int32)
 
 
 @inlined

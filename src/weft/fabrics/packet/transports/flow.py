@@ -26,6 +26,7 @@ from weft.fabrics.packet.state import (
     got,
     group,
     hosts,
+    latest,
     order,
     out,
     ports,
@@ -100,6 +101,8 @@ def open_slot(s, id):
         sub.path = below(sub.key, _PATHS) if s.routing != SINGLE else 0
         out(s)[i, :] = 0
         got(s)[i, :] = 0
+        if s.sack > 0:
+            latest(s)[i, :] = events.NONE
         if s.scoreboard == 1:
             score(s)[i, :, :] = 0
     if s.transport == MPTCP and s.routing == ECMP:
@@ -213,7 +216,7 @@ def send_segment(s, slot, k, seq):
 
 @kernel
 def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
-    """Send an ACK, NACK, PULL or CNP; `backwards` from the receiver to the sender, as most are."""
+    """Send an ACK, NACK, PULL or CNP; `backwards` from the receiver to the sender, as most are. Its row."""
     flow = flows(s)[slot]
     i = slot * s.subflows + k
     r = events.take(s, rows(s))
@@ -223,6 +226,7 @@ def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
     p.dst = flow.src if backwards else flow.dst
     p.path = next_path(s, slot, i, False)
     originate(s, r, flow.dst if backwards else flow.src)
+    return r
 
 
 @kernel

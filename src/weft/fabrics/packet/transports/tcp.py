@@ -12,8 +12,7 @@ Sequence numbers count segments, windows bytes. A sender is in one of three mood
 
 Every new ACK restarts the timer, partial ones too (the "slow but steady" variant of RFC 6582 §4).
 
-With `sack` every ACK names the segment that caused it. In recovery a segment is taken for lost when three above it have
-arrived (RFC 6675 IsLost); holes are filled first, then new segments, while fewer than a window are in flight.
+With `sack` recovery is that of `sack.py`, and segments known to have arrived are not sent again after a timeout.
 
 The receiver acknowledges every `ack_every`-th segment in order, or after `ack_delay`, and at once anything out of order
 or filling a gap. RTTs come from echoed sending times (RFC 7323), so retransmissions count.
@@ -26,7 +25,7 @@ import numpy as np
 from weft.engine import events
 from weft.engine.views import kernel
 from weft.fabrics.packet.state import ACK, DCTCP, DELAYED, ECHO, MARKED, MPTCP, flows, got, out, rows, subs
-from weft.fabrics.packet.transports import dctcp, mptcp
+from weft.fabrics.packet.transports import dctcp, mptcp, sack
 from weft.fabrics.packet.transports.flow import (
     arm,
     book,
@@ -38,8 +37,6 @@ from weft.fabrics.packet.transports.flow import (
     send_segment,
 )
 
-ARRIVED, RESENT = 1, 2  # what the sender knows of a segment, with sack
-
 
 @kernel
 def begin(s, slot):
@@ -50,65 +47,48 @@ def begin(s, slot):
 
 
 @kernel
-def _in_flight(s, i):
-    """Segments on their way, as far as selective acknowledgements tell, and the lowest hole not sent again, or NONE."""
-    sub, mask = subs(s)[i], s.reach - 1
-    above = np.int64(0)
-    hole = np.int64(events.NONE)
-    flying = np.int64(0)
-    for q in range(sub.nxt - 1, sub.una - 1, -1):
-        what = out(s)[i, q & mask]
-        if what == ARRIVED:
-            above += 1
-        elif what == RESENT or above < 3:
-            flying += 1
-        else:
-            hole = q
-    return flying, hole
-
-
-@kernel
 def _fill(s, slot, k):
     """Send what the window of subflow k allows."""
     i = slot * s.subflows + k
     sub = subs(s)[i]
-    reach = min(s.reach, s.max_window)
-    if s.sack == 1 and sub.recovering == 1:
-        while True:
-            flying, hole = _in_flight(s, i)
-            if (flying + 1) * s.payload > sub.window:
-                break
-            if hole != events.NONE:
-                out(s)[i, hole & (s.reach - 1)] = RESENT
-                send_segment(s, slot, k, hole)
-            elif sub.nxt - sub.una < reach and (sub.nxt < sub.top or claim(s, slot, i)):
-                sub.nxt += 1
-                send_segment(s, slot, k, sub.nxt - 1)
-            else:
-                break
+    if s.sack > 0 and sub.recovering == 1:
+        sack.recover(s, slot, k)
     else:
         allowed = sub.window // s.payload
         if sub.recovering == 0 and s.limited == 1:
             allowed += min(sub.duplicates, 2)
-        allowed = min(allowed, reach)
+        allowed = min(allowed, s.reach, s.max_window)
         while sub.nxt - sub.una < allowed and (sub.nxt < sub.top or claim(s, slot, i)):
             sub.nxt += 1
-            if out(s)[i, (sub.nxt - 1) & (s.reach - 1)] != ARRIVED:
+            if out(s)[i, (sub.nxt - 1) & (s.reach - 1)] != sack.ARRIVED:
                 send_segment(s, slot, k, sub.nxt - 1)
     if sub.deadline == 0 and sub.nxt > sub.una:
         arm(s, slot, k, s.now + sub.rto)
 
 
 @kernel
+def _enter_recovery(s, slot, k):
+    """Halve the window of subflow k and send its oldest segment again."""
+    sub = subs(s)[slot * s.subflows + k]
+    sub.threshold = max((sub.nxt - sub.una) * s.payload // 2, 2 * s.payload)
+    sub.window = sub.threshold if s.sack > 0 else sub.threshold + 3 * s.payload
+    sub.recover = sub.top - 1
+    sub.recovering = 1
+    sub.credit = 0
+    sub.mended = sub.rescued = sub.una
+    s.fast_retransmits += 1
+    send_segment(s, slot, k, sub.una)
+
+
+@kernel
 def on_ack(s, r):
     """An ACK has reached the sender."""
     p = rows(s)[r]
-    slot, k, ack, echo, sent = np.int64(p.flow), np.int64(p.sub), np.int64(p.seq), np.int64(p.echo), p.sent
+    slot, k, ack, sent = np.int64(p.flow), np.int64(p.sub), np.int64(p.seq), p.sent
     echoed = p.flags & ECHO != 0
     i = slot * s.subflows + k
     sub, mask = subs(s)[i], s.reach - 1
-    if s.sack == 1 and echo >= max(ack, sub.una) and echo < sub.top:
-        out(s)[i, echo & mask] = ARRIVED
+    duplicate = sack.update(s, i, r) if s.sack > 0 else ack == sub.una and sub.nxt > sub.una
     if ack > sub.una:
         newly = ack - sub.una
         for q in range(sub.una, ack):
@@ -123,12 +103,10 @@ def on_ack(s, r):
             if ack > sub.recover:
                 sub.recovering = 0
                 sub.duplicates = 0
-                sub.window = min(sub.threshold, max(sub.nxt - ack, 1) * s.payload + s.payload)
+                if s.sack == 0:
+                    sub.window = min(sub.threshold, max(sub.nxt - ack, 1) * s.payload + s.payload)
             elif s.sack == 0:
                 sub.window = max(sub.window - newly * s.payload + s.payload, s.payload)
-                send_segment(s, slot, k, ack)
-            elif out(s)[i, ack & mask] == 0:
-                out(s)[i, ack & mask] = RESENT
                 send_segment(s, slot, k, ack)
         else:
             sub.duplicates = 0
@@ -144,23 +122,16 @@ def on_ack(s, r):
                     sub.window += step
                 sub.window = min(sub.window, s.max_window * s.payload)
         arm(s, slot, k, s.now + sub.rto if sub.nxt > sub.una else 0)
-    elif ack == sub.una and sub.nxt > sub.una:
-        sub.duplicates += 1
-        if s.transport == DCTCP:
-            dctcp.react(s, i, 0, echoed)
+    elif ack == sub.una and sub.nxt > sub.una and s.transport == DCTCP:
+        dctcp.react(s, i, 0, echoed)
+    if duplicate:
         if sub.recovering == 1:
             if s.sack == 0:
                 sub.window += s.payload
-        elif sub.duplicates == 3 and ack > sub.recover:
-            flight = (sub.nxt - sub.una) * s.payload
-            sub.threshold = max(flight // 2, 2 * s.payload)
-            sub.recover = sub.top - 1
-            sub.recovering = 1
-            sub.window = sub.threshold if s.sack == 1 else sub.threshold + 3 * s.payload
-            sub.credit = 0
-            s.fast_retransmits += 1
-            out(s)[i, ack & mask] = RESENT if s.sack == 1 else 0
-            send_segment(s, slot, k, ack)
+        else:
+            sub.duplicates += 1
+            if sub.una > sub.recover and (sub.duplicates == 3 or (s.sack > 0 and sack.lost(s, i))):
+                _enter_recovery(s, slot, k)
     _fill(s, slot, k)
     if flows(s)[slot].done == 1:
         for j in range(slot * s.subflows, (slot + 1) * s.subflows):
@@ -200,12 +171,15 @@ def on_timeout(s, r):
 
 
 @kernel
-def _acknowledge(s, slot, k, cause, echo):
+def _acknowledge(s, slot, k, echo):
     """Tell the sender what is expected next."""
-    sub = subs(s)[slot * s.subflows + k]
+    i = slot * s.subflows + k
+    sub = subs(s)[i]
     sub.pending = 0
     s.acks += 1
-    send_control(s, slot, k, ACK, sub.expected, cause, ECHO if echo else 0, sub.stamp, True)
+    r = send_control(s, slot, k, ACK, sub.expected, 0, ECHO if echo else 0, sub.stamp, True)
+    if s.sack > 0:
+        sack.name(s, i, r)
 
 
 @kernel
@@ -217,7 +191,7 @@ def on_data(s, r):
     i = slot * s.subflows + k
     sub, mask = subs(s)[i], s.reach - 1
     if sub.pending > 0 and marked != sub.echoing and s.transport == DCTCP:
-        _acknowledge(s, slot, k, seq - 1, sub.echoing == 1)
+        _acknowledge(s, slot, k, sub.echoing == 1)
     sub.echoing = marked
     in_order = seq == sub.expected
     if seq < sub.expected or got(s)[i, seq & mask] == 1:
@@ -227,12 +201,14 @@ def on_data(s, r):
         while got(s)[i, sub.expected & mask] == 1:
             got(s)[i, sub.expected & mask] = 0
             sub.expected += 1
+    if s.sack > 0 and seq > sub.expected:
+        sack.remember(s, i, seq)
     if sub.pending == 0:
         sub.stamp = sent
         sub.wait = s.now + s.ack_delay
     sub.pending += 1
     if not in_order or sub.expected != seq + 1 or sub.pending >= s.ack_every or flows(s)[slot].done == 1:
-        _acknowledge(s, slot, k, seq, marked == 1)
+        _acknowledge(s, slot, k, marked == 1)
     elif sub.timer_wait == events.NONE:
         sub.timer_wait = new_timer(s, slot, k, DELAYED, sub.wait)
 
@@ -248,4 +224,4 @@ def on_delayed(s, r):
     if sub.wait > s.now:
         sub.timer_wait = new_timer(s, slot, k, DELAYED, sub.wait)
     else:
-        _acknowledge(s, slot, k, sub.expected - 1, sub.echoing == 1)
+        _acknowledge(s, slot, k, sub.echoing == 1)

@@ -1,0 +1,142 @@
+"""Do receivers name what they hold beyond a gap, and do senders send again what is lost and nothing else?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.errors import BadInput
+from weft.fabrics.packet.fabric import Packet
+from weft.units import Gbps, ms, ns, us
+from weft.workload.flows import Flows
+
+LOSS = "tcp:rto_min=50ms,rto_first=50ms,sack=true"
+
+
+def run(fabric, flows, until=None):
+    state = fabric.prepare(flows, seed=1)
+    fabric.advance(state, until=until)
+    return fabric.observe(state, flows)
+
+
+def receiver(blocks):
+    """A state whose first subflow has received nothing, a row for its ACK, and the kernels of sack.py."""
+    from weft.fabrics.packet.transports import sack
+
+    fabric = Packet(hosts=2, topology="single", transport=f"tcp:sack=true,blocks={blocks},max_window=64")
+    state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
+    state.latest[:] = -1
+    return state, sack
+
+
+def arrive(state, sack, seq):
+    """What tcp.on_data does with segment `seq`, and the runs that its ACK names."""
+    got, sub = state.got[0], state.subs[0]
+    got[seq % 64] = 1
+    while got[sub["expected"] % 64]:
+        got[sub["expected"] % 64] = 0
+        sub["expected"] += 1
+    if seq > sub["expected"]:
+        sack.remember(state.world[0], 0, seq)
+    state.rows["size"][0] = 90
+    sack.name(state.world[0], 0, 0)
+    named = int(state.rows["echo"][0])
+    assert state.rows["size"][0] == 90 + (4 + 8 * named if named else 0)
+    return [tuple(pair) for pair in state.blocks[0, : 2 * named].reshape(-1, 2).tolist()]
+
+
+@settings(max_examples=40, deadline=None)
+@given(order=st.permutations(range(24)), blocks=st.integers(1, 4))
+def test_an_ack_names_whole_runs_the_latest_first(order, blocks):
+    state, sack = receiver(blocks)
+    held, firsts = set(), []  # segments that named a run first, the latest at the end
+    for seq in order:
+        named = arrive(state, sack, seq)
+        expected = int(state.subs["expected"][0])
+        held = {q for q in held | {seq} if q >= expected}
+        assert len(named) <= blocks and len(set(named)) == len(named)
+        for first, end in named:  # maximal, and held to the last segment
+            assert set(range(first, end)) <= held
+            assert first - 1 not in held and end not in held
+        if seq in held:
+            assert named[0][0] <= seq < named[0][1]
+            firsts.append(seq)
+        recency = [max(n for n, q in enumerate(firsts) if first <= q < end) for first, end in named]
+        assert recency == sorted(recency, reverse=True)
+
+
+def test_three_runs_are_named_three_times_each():
+    """RFC 2018 §4: so that two ACKs in a row may be lost and nothing is forgotten."""
+    state, sack = receiver(3)
+    assert arrive(state, sack, 2) == [(2, 3)]
+    assert arrive(state, sack, 4) == [(4, 5), (2, 3)]
+    assert arrive(state, sack, 8) == [(8, 9), (4, 5), (2, 3)]
+    assert arrive(state, sack, 12) == [(12, 13), (8, 9), (4, 5)]
+    assert arrive(state, sack, 3) == [(2, 5), (12, 13), (8, 9)]
+    assert arrive(state, sack, 0) == [(2, 5), (12, 13), (8, 9)]
+    assert arrive(state, sack, 1) == [(12, 13), (8, 9)]
+
+
+@pytest.fixture
+def bottleneck(tmp_path):
+    path = tmp_path / "bottleneck.csv"
+    path.write_text("a,b,rate,delay\nh0,s,10Gbps,10us\nh1,s,1Gbps,10us\n")
+    return Packet(hosts=2, topology=str(path), transport=LOSS, buffer=30, initial_window=30)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_a_burst_that_overflows_is_repaired_without_a_timeout_and_nothing_is_sent_in_vain(bottleneck, blocks):
+    flows = Flows.of(nodes=2, src=[0], dst=[1], size=400_000, start=0)
+    seen = run(replace(bottleneck, transport=f"{LOSS},blocks={blocks}"), flows).sections
+    plain = run(replace(bottleneck, transport=LOSS.replace("sack=true", "sack=false")), flows).sections
+    assert seen["drops"]["full"] > 30 and seen["timeouts"] == 0
+    assert seen["retransmissions"] == seen["drops"]["full"] and seen["packets"]["duplicates"] == 0
+    assert seen["fct_us"]["last"] < plain["fct_us"]["last"] / 1.15
+
+
+def lossy(transport, *moments):
+    """One flow of ten segments whose last link fails for an instant at each of these moments."""
+    fail = ", ".join(f"link h1-switch at {at}ns until {at + 1}ns" for at in moments)
+    fabric = Packet(hosts=2, topology="single", link=10 * Gbps, delay=100 * ns, transport=transport, fail=fail)
+    return run(fabric, Flows.of(nodes=2, src=[0], dst=[1], size=10 * 1448, start=0))
+
+
+def first_and_last():
+    """Moments at which the first and the last of ten segments, and no other, are on their last link."""
+    wire = 1538 * 8 / 10  # ns
+    return round(100 + 1.5 * wire), round(100 + 10.5 * wire)
+
+
+def test_the_last_segment_is_rescued_when_it_was_lost_with_the_first():
+    """Nothing above it arrives to tell that it is lost; NewReno sends it after the partial ACK, and so do we."""
+    first, last = first_and_last()
+    seen = lossy(LOSS, first, last)
+    assert seen.sections["drops"]["link_down"] == 2
+    assert seen.sections["timeouts"] == 0 and seen.sections["retransmissions"] == 2
+    assert seen.finish[0] < 1 * ms
+
+
+def test_the_last_segment_alone_waits_for_the_timeout():
+    seen = lossy(LOSS, first_and_last()[1])
+    assert seen.sections["timeouts"] == 1 and seen.finish[0] > 50 * ms
+
+
+@pytest.mark.parametrize("blocks", [0, 5])
+def test_a_number_of_blocks_that_no_option_holds_is_refused(blocks):
+    with pytest.raises(BadInput) as error:
+        Packet(hosts=2, topology="single", transport=f"tcp:sack=true,blocks={blocks}")
+    assert str(error.value) == f"blocks must be from 1 to 4, not {blocks}"
+
+
+def test_a_selective_run_in_pieces_is_the_same_run(bottleneck):
+    flows = Flows.of(nodes=2, src=[0] * 300, dst=[1] * 300, size=30_000, start=np.arange(300) * 50 * us)
+    whole = run(bottleneck, flows)
+    state = bottleneck.prepare(flows, seed=1)
+    for until in (300 * us, 301 * us, 9 * ms):  # more flows are alive by then than there was room for at first
+        bottleneck.advance(state, until=until)
+        state = bottleneck.thaw(flows, bottleneck.freeze(state))
+    assert len(state.flows) > 256 or state.world["live"][0] < 256
+    bottleneck.advance(state)
+    assert bottleneck.observe(state, flows).fingerprint == whole.fingerprint
