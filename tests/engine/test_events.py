@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from weft.engine import events
 from weft.engine.jit import kernel
+from weft.engine.memory import zeros
 from weft.random import key, word
 
 CLOCK = np.dtype([*events.CLOCK, ("mine", "i8")])  # else a fabric's longer record would count as a subtype of it
@@ -80,7 +81,8 @@ steps = st.lists(
 
 def run(moves, ties="fifo", shift=10, ring=64, seed=0, size=128):
     clock, rows = np.zeros(1, CLOCK), np.zeros(size, ROW)
-    arrays = events.schedule(clock, rows=size, shift=shift, ring=ring, ties=ties, seed=seed)
+    arrays = zeros(events.tables(size, ring))
+    events.schedule(clock, arrays, shift=shift, ties=ties, seed=seed)
     what, argument = np.array(moves, np.int64).reshape(-1, 2).T
     log = np.zeros((max(len(moves), 1), 2), np.int64)
     n = play(clock, rows, what.copy(), argument.copy(), log)

@@ -15,7 +15,7 @@ nothing else: the order is that of (time, order), whatever the ring looks like.
     cancel(c, rows, r)                              # from the heap at once; in the ring its row stays until its time
     r = peek(c, rows, limit); release(c, rows, r)   # the earliest row not after `limit`, or NONE
 
-c is a record with the fields of `CLOCK`; it knows by address the four arrays that `schedule` makes.
+c is a record with the fields of `CLOCK`; it knows by address the four arrays that `schedule` is given.
 """
 
 import numpy as np
@@ -67,21 +67,22 @@ def shift_for(gap: int) -> int:
     return min(max(gap.bit_length() - 1, 4), 30)
 
 
-def schedule(c: np.ndarray, *, rows: int, shift: int, ring: int = 1 << 16, ties: str = "fifo", seed: int = 0):
-    """Make `c`, one row with the fields of CLOCK, an empty queue over `rows` rows. The arrays it lives in.
+def tables(rows: int, ring: int) -> dict:
+    """Name -> (shape, dtype) of the arrays a queue over `rows` rows lives in; ring is a power of two, at least 64."""
+    return {
+        "heads": ((ring,), np.int32),
+        "held": ((ring // 64,), np.uint64),
+        "due": ((rows,), np.int32),
+        "heap": ((rows,), np.int32),
+    }
 
-    ring is a power of two, at least 64.
-    """
+
+def schedule(c: np.ndarray, arrays: dict, *, shift: int, ties: str = "fifo", seed: int = 0) -> None:
+    """Make `c`, one row with the fields of CLOCK, an empty queue that lives in `arrays`, zeros as in `tables`."""
     c["shift"], c["free"], c["ties"] = shift, NONE, TIES[ties]
     c["tie_key"], c["soon"], c["sooner"] = random.key(seed, 0x7469), NONE, NONE
-    arrays = {
-        "heads": np.full(ring, NONE, np.int32),
-        "held": np.zeros(ring // 64, np.uint64),
-        "due": np.zeros(rows, np.int32),
-        "heap": np.zeros(rows, np.int32),
-    }
-    bind(c, **arrays)
-    return arrays
+    arrays["heads"][:] = NONE
+    bind(c, **{name: arrays[name] for name in ("heads", "held", "due", "heap")})
 
 
 @inlined

@@ -1,6 +1,6 @@
 """Packet: hosts, packet switches and the transport that runs between them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from time import perf_counter
 from typing import Literal
@@ -125,14 +125,13 @@ class Packet:
 
     def prepare(self, flows, *, seed: int = 0):
         """A network in which nothing has happened, with `flows` to come."""
-        from weft.engine import events, fingerprint
+        from weft.engine import events, fingerprint, memory
         from weft.engine.views import bind
         from weft.fabrics.packet import state as st
 
         graph, set_, table = self.graph, self.settings, self.routes
         if flows.nodes != self.hosts:
             raise BadInput(f"flows must be drawn for the {self.hosts} hosts of the fabric, not {flows.nodes}")
-        world = np.zeros(1, st.WORLD)
         rows, slots = 1 << 15, 256
         gap = wire_time(self.wire_size, int(graph.rate.max())) // graph.ports
         shift = events.shift_for(max(gap, 1))
@@ -141,7 +140,6 @@ class Packet:
         if set_.transport == "dcqcn":
             longest = max(longest, set_.raise_gap, set_.alpha_gap)
         ring = 1 << min(max((longest >> shift).bit_length(), 10), 22)
-        queue = events.schedule(world, rows=rows, shift=shift, ring=ring, ties=self.ties, seed=seed)
 
         transport = TRANSPORTS.index(set_.transport)
         reach = 1 << max(set_.max_window - 1, 1).bit_length()
@@ -174,56 +172,62 @@ class Packet:
             "key": random.key(seed, 0x706B74),
         }
         values |= {name: getattr(set_, name) for name in sum(st.PARAMETERS, ()) if name not in values}
+        subs, groups = slots * set_.subflows, _groups(table)
+        state = st.State(
+            **memory.zeros(
+                {
+                    "world": (1, st.WORLD),
+                    **events.tables(rows, ring),
+                    "rows": (rows, st.PACKET),
+                    "ports": (graph.ports, st.PORT),
+                    "buffered": (graph.nodes, np.int64),
+                    "pool": (graph.nodes, np.int64),
+                    "hosts": (self.hosts, st.HOST),
+                    "row": (table.row.shape, np.int32),
+                    "table": (table.table.shape, np.int32),
+                    "group": (groups.shape, np.int32),
+                    "choices": (table.choices.shape, np.int32),
+                    "flows": (slots, st.FLOW),
+                    "subs": (subs, st.SUB),
+                    "out": ((subs, reach), np.uint8),
+                    "got": ((subs, reach), np.uint8),
+                    "blocks": ((rows if selective else 1, 2 * st.BLOCKS), np.int32),
+                    "latest": ((subs if selective else 1, st.BLOCKS), np.int32),
+                    "order": ((subs, paths), np.int32),
+                    "via": ((subs, reach if set_.transport == "ndp" else 1), np.uint16),
+                    "score": ((subs, paths, 3), np.int32),
+                    "traffic": (len(flows), st.TRAFFIC),
+                    "print": (2, np.uint64),
+                    "seed": (1, np.int64),
+                    "samples": ((SAMPLES, 1 + self.hosts), np.int64),
+                    "sampling": (3, np.int64),
+                    "spent": (1, np.int64),
+                }
+            )
+        )
+        events.schedule(state.world, vars(state), shift=shift, ties=self.ties, seed=seed)
         for name, value in values.items():
-            world[name] = value
-
-        hosts = np.zeros(self.hosts, st.HOST)
+            state.world[name] = value
+        state.row[:], state.table[:], state.group[:], state.choices[:] = table.row, table.table, groups, table.choices
+        self._lay_ports(state.ports)
+        ports, hosts, traffic = state.ports, state.hosts, state.traffic
         hosts["anchor"], hosts["down"], hosts["first"], hosts["last"] = table.anchor, table.down, -1, -1
-        ports = self._ports(st.PORT)
         hosts["nic"] = np.searchsorted(np.sort(ports["frm"]), np.arange(self.hosts))
         hosts["nic"] = np.argsort(ports["frm"], kind="stable")[hosts["nic"]]
         switch_ports = np.bincount(ports["frm"][ports["host"] == 0], minlength=graph.nodes)
-        traffic = np.zeros(len(flows), st.TRAFFIC)
+        state.pool[:] = switch_ports * set_.buffer * self.wire_size
         for name in ("src", "dst", "size", "start", "klass"):
             traffic[name] = getattr(flows, name)
         traffic["finish"] = -1
-        subs = slots * set_.subflows
-        state = st.State(
-            world=world,
-            **queue,
-            rows=np.zeros(rows, st.PACKET),
-            ports=ports,
-            buffered=np.zeros(graph.nodes, np.int64),
-            pool=switch_ports * set_.buffer * self.wire_size,
-            hosts=hosts,
-            row=table.row.copy(),
-            table=table.table.copy(),
-            group=_groups(table),
-            choices=table.choices.copy(),
-            flows=np.zeros(slots, st.FLOW),
-            subs=np.zeros(subs, st.SUB),
-            out=np.zeros((subs, reach), np.uint8),
-            got=np.zeros((subs, reach), np.uint8),
-            blocks=np.zeros((rows if selective else 1, 2 * st.BLOCKS), np.int32),
-            latest=np.zeros((subs if selective else 1, st.BLOCKS), np.int32),
-            order=np.zeros((subs, paths), np.int32),
-            via=np.zeros((subs, reach if set_.transport == "ndp" else 1), np.uint16),
-            score=np.zeros((subs, paths, 3), np.int32),
-            traffic=traffic,
-            print=fingerprint.start(),
-            seed=np.array([seed], np.int64),
-            samples=np.zeros((SAMPLES, 1 + self.hosts), np.int64),
-            sampling=np.array([0, 10 * us, 10 * us], np.int64),
-            spent=np.zeros(1, np.int64),
-        )
-        bind(world, **{name: getattr(state, name) for name in st.TABLES})
+        state.print[:] = fingerprint.start()
+        state.seed[:] = seed
+        state.sampling[:] = 0, 10 * us, 10 * us
+        bind(state.world, **{name: getattr(state, name) for name in st.TABLES})
         return state
 
-    def _ports(self, dtype) -> np.ndarray:
+    def _lay_ports(self, ports) -> None:
+        """Fill the table of ports."""
         graph, set_ = self.graph, self.settings
-        room = np.zeros(graph.ports * dtype.itemsize + 64, np.uint8)
-        start = -room.ctypes.data % 64  # at the beginning of a cache line
-        ports = room[start : start + graph.ports * dtype.itemsize].view(dtype)
         ports["frm"], ports["to"] = graph.port_ends()
         ports["delay"], ports["rate"] = np.repeat(graph.delay, 2), np.repeat(graph.rate, 2)
         ports["pace"] = np.where(8 * s % ports["rate"] == 0, 8 * s // ports["rate"], 0)
@@ -233,7 +237,6 @@ class Packet:
             ports["capacity"][k] = set_.buffer * unit
             ports["mark_from"][k] = set_.mark_from * unit if set_.mark_from else NEVER
             ports["mark_all"][k] = max(set_.mark_all, set_.mark_from) * unit if set_.mark_from else NEVER
-        return ports
 
     def _paths(self, table) -> int:
         """The largest number of paths between two hosts, as far as path numbers go: the product of choices."""
@@ -320,11 +323,7 @@ class Packet:
             kernel.mend(state.world, 2 * link + 1)
         alive = self._alive_at(int(state.seed[0]), time - self.converge)
         table = routes(self.graph, alive)
-        group = _groups(table)
-        for array, fresh in ((state.table, table.table), (state.group, group), (state.choices, table.choices)):
-            if array is not state.table and array.shape != fresh.shape:
-                array.resize(fresh.shape, refcheck=False)
-            array[...] = fresh
+        state.table[:], state.group, state.choices = table.table, _groups(table), table.choices.copy()
         bind(state.world, group=state.group, choices=state.choices)
 
     def _alive_at(self, seed, time) -> np.ndarray:
@@ -336,13 +335,14 @@ class Packet:
         return alive
 
     def _grow(self, state, names) -> None:
-        """Double some tables where they lie; the state stays the same object."""
+        """Double some tables; the state stays the same object."""
+        from weft.engine import memory
         from weft.engine.views import bind
 
-        for name in names:
-            array = getattr(state, name)
-            array.resize((2 * array.shape[0], *array.shape[1:]), refcheck=False)
-        bind(state.world, **{name: getattr(state, name) for name in names})
+        longer = memory.longer({name: getattr(state, name) for name in names})
+        for name, array in longer.items():
+            setattr(state, name, array)
+        bind(state.world, **longer)
 
     def _check(self, state, thorough: bool = False) -> None:
         for law, count in self.monitors(state, thorough).items():
@@ -451,14 +451,18 @@ class Packet:
 
     def freeze(self, state) -> dict[str, np.ndarray]:
         """The whole run as arrays, for a checkpoint."""
-        return {name: array.copy() for name, array in state._asdict().items()}
+        return {name: array.copy() for name, array in vars(state).items()}
 
     def thaw(self, flows, arrays, *, seed: int = 0):
         """The run that `freeze` kept, ready to go on."""
+        from weft.engine import memory
         from weft.engine.views import bind
         from weft.fabrics.packet import state as st
 
-        state = st.State(**{name: np.array(arrays[name]) for name in st.State._fields})
+        names = [field.name for field in fields(st.State)]
+        state = st.State(**memory.zeros({name: (arrays[name].shape, arrays[name].dtype) for name in names}))
+        for name in names:
+            getattr(state, name)[...] = arrays[name]
         bind(state.world, **{name: getattr(state, name) for name in ("heads", "held", "due", "heap", *st.TABLES)})
         return state
 

@@ -1,6 +1,6 @@
 """What an event may change: the records of packets, ports, flows, hosts and the run as a whole."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numba import carray
@@ -24,7 +24,7 @@ ECMP, RANDOM, PERMUTED, ROUND_ROBIN, SINGLE = 0, 1, 2, 3, 4
 # Runs of segments that a receiver remembers, and at most names, in a selective ACK.
 BLOCKS = 4
 
-# What every hop touches comes first: large arrays begin 16 bytes into a cache line, so a row's first 48 share one.
+# One cache line.
 PACKET = np.dtype(
     [
         *EVENT,
@@ -213,8 +213,9 @@ TRAFFIC = np.dtype(
 )
 
 
-class State(NamedTuple):
-    """Everything a run changes, allocated by `Packet.prepare` and grown between strides.
+@dataclass
+class State:
+    """Everything a run changes, allocated by `Packet.prepare`; some tables are replaced by longer ones between strides.
 
     Kernels take one record, the row of `world`, and reach the rest through it: `ports(s)[k]` is the record of port k.
     """
