@@ -16,14 +16,14 @@ from weft.workload.flows import ENDLESS, Flows
 PERMUTATION = {
     "tcp": "e6f2edae7d98279f6ad298df9dad8d49",
     "dctcp": "84d1afab28bd4ebdc00aa6e04dfe9db3",
-    "mptcp": "4d055d04d6547fe9492007432c197476",
+    "mptcp": "f5e9c767942a8702baf0b12367475b4e",
     "ndp": "51460d3d74c6108523ee2cb65d3cedc4",
     "dcqcn": "21052ada025005c2bb181f1033e8f903",
 }
 OPEN = {
     "tcp": "8e6f52f8f7f0ef2f6b2eb10b5f6149dc",
     "dctcp@shoal-nsdi19": "f60eb162cfb46ba8e5359d3058b13d9f",
-    "mptcp": "f565df26133a7d39eb5fbace7f66f477",
+    "mptcp": "779a3c53f0ad46755e8ba064ca2f8df4",
     "ndp@shoal-nsdi19": "7c7c2cb9d05314a5f8ca522609942c6c",
     "dcqcn@shoal-nsdi19": "c1af251ab32c30e015596d37c2d7105d",
 }

@@ -44,7 +44,7 @@ def arrive(state, sack, seq):
     sack.name(state.world[0], 0, 0)
     named = int(state.rows["echo"][0])
     assert state.rows["size"][0] == 90 + (4 + 8 * named if named else 0)
-    return [tuple(pair) for pair in state.blocks[0, : 2 * named].reshape(-1, 2).tolist()]
+    return [tuple(pair) for pair in state.options[0, : 2 * named].reshape(-1, 2).tolist()]
 
 
 @settings(max_examples=40, deadline=None)

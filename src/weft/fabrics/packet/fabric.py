@@ -19,6 +19,7 @@ from weft.topology.routes import Routes, require_connected, routes
 from weft.units import Gbps, Rate, Size, Time, param, s, show_size, us, wire_time
 
 TRANSPORTS = ("tcp", "dctcp", "mptcp", "ndp", "dcqcn")
+PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 SAMPLES = 64  # kept at most; when there are more, every other one goes
 NEVER = (1 << 62) - 1
 _STRIDE = 0.02  # s of wall time between two looks at the watch
@@ -146,6 +147,7 @@ class Packet:
         paths = self._paths(table) if set_.routing == "permuted" or set_.transport == "mptcp" else 1
         xoff = set_.xoff * self.wire_size
         selective = set_.sack and set_.transport in ("tcp", "dctcp", "mptcp")
+        stream = 1 << (set_.stream_window - 1).bit_length() if set_.ordered else 0
         values = {
             "transport": transport,
             "queue": QUEUES.index(set_.queue) if self._in_time or set_.queue != "droptail" else st.SHARED,
@@ -159,6 +161,8 @@ class Packet:
             "overhead": set_.header + WIRE,
             "smallest": LEAST,
             "sack": set_.blocks if selective else 0,
+            "stream": stream,
+            "reinject": set_.reinject and set_.ordered,
             "mark_chance": int(set_.mark_chance * (1 << 20)),
             "capacity_high": NEVER if set_.queue == "lossless" else set_.buffer * self.wire_size,
             "share": int(set_.share * 1024),
@@ -191,8 +195,11 @@ class Packet:
                     "subs": (subs, st.SUB),
                     "out": ((subs, reach), np.uint8),
                     "got": ((subs, reach), np.uint8),
-                    "blocks": ((rows if selective else 1, 2 * st.BLOCKS), np.int32),
+                    "options": ((rows if selective or stream else 1, 2 * st.BLOCKS + 1), np.int32),
                     "latest": ((subs if selective else 1, st.BLOCKS), np.int32),
+                    "carries": ((subs, reach if stream else 1), np.int32),
+                    "bearer": ((slots, stream or 1), np.uint8),
+                    "arrived": ((slots, stream or 1), np.uint8),
                     "order": ((subs, paths), np.int32),
                     "via": ((subs, reach if set_.transport == "ndp" else 1), np.uint16),
                     "score": ((subs, paths, 3), np.int32),
@@ -281,9 +288,9 @@ class Packet:
             took = perf_counter() - began
             state.spent[0] += round(took * 1e9)
             if why == kernel.GROW_ROWS:
-                self._grow(state, ("rows", "due", "heap", "blocks"))
+                self._grow(state, ("rows", "due", "heap", "options"))
             elif why == kernel.GROW_SLOTS:
-                self._grow(state, ("flows", "subs", "out", "got", "latest", "order", "via", "score"))
+                self._grow(state, PER_FLOW)
             elif why == kernel.PAUSED:
                 stride = min(max(int(stride * _STRIDE / max(took, 1e-4)), 1_000), 2_000_000)
             else:
@@ -405,6 +412,7 @@ class Packet:
                 "returned": count["bounces"],
                 "duplicates": count["duplicates"],
                 "fast_retransmits": count["fast_retransmits"],
+                "reinjected": count["moved"],
             },
             "throughput": {
                 "per_destination_gbps": {
@@ -479,6 +487,7 @@ class Packet:
             + flows * st.TRAFFIC.itemsize
             + live * set_.subflows * (st.SUB.itemsize + (4 if set_.transport == "ndp" else 2) * set_.max_window)
             + live * window * st.PACKET.itemsize
+            + live * set_.ordered * (2 * set_.stream_window + 4 * set_.subflows * set_.max_window)
             + SAMPLES * (1 + self.hosts) * 8
             + (1 << 24)
         )

@@ -79,6 +79,21 @@ class Settings:
         4, "the gain g of alpha is 2 to the power of minus this", origin="SIGCOMM '10 §3.4 and RFC 8257 §4.2: g = 1/16"
     )
     subflows: int = param(1, "subflows of an MPTCP flow", origin="one, but for MPTCP")
+    reinject: bool = param(
+        False, "send what a subflow that timed out has not delivered on the others (MPTCP)", origin="off, but for MPTCP"
+    )
+    receive_window: int = param(
+        0, "segments of a flow that may be beyond the first one missing (MPTCP); 0 is max_window for each subflow",
+        origin="assumed: no limit that matters",
+    )
+    opportunistic: bool = param(
+        False, "send again, on a subflow that could send, what holds the receive window up (MPTCP)",
+        origin="off: NSDI '12 §4.2 has it for small receive windows",
+    )
+    penalise: bool = param(
+        False, "halve the window of the subflow that held the receive window up (MPTCP)",
+        origin="off: NSDI '12 §4.2 has it for small receive windows",
+    )
 
     prefer: int = param(
         255, "headers that may pass before a waiting data packet goes; 255 is strict priority",
@@ -133,6 +148,10 @@ class Settings:
                 )
         for name in ("initial_window", "max_window", "ack_every", "subflows", "fast_rounds", "xoff", "xon", "prefer"):
             require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
+        within = 0 <= self.receive_window <= 1 << 20
+        require(within, "receive_window", "from 0 to 1048576 segments", self.receive_window)
+        if self.penalise and not self.opportunistic:
+            raise BadInput("penalise must come with opportunistic, whose retransmissions it follows, not alone")
         require(1 <= self.blocks <= 4, "blocks", "from 1 to 4", self.blocks)
         require(self.max_window <= 1 << 16, "max_window", "at most 65536 segments", self.max_window)
         require(self.subflows <= 16, "subflows", "at most 16", self.subflows)
@@ -141,6 +160,17 @@ class Settings:
         positive = ("rto_min", "rto_first", "rto_max", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "rate_min")
         for name in positive:
             require(getattr(self, name) > 0, name, "more than 0", getattr(self, name))
+
+
+    @property
+    def ordered(self) -> bool:
+        """Whether an MPTCP flow knows the order of all its segments; else it only counts them."""
+        return self.transport == "mptcp" and bool(self.reinject or self.opportunistic or self.receive_window)
+
+    @property
+    def stream_window(self) -> int:
+        """Segments of an MPTCP flow that may be beyond the first one missing."""
+        return self.receive_window or self.subflows * self.max_window
 
 
 @cache

@@ -21,8 +21,9 @@ TCP, DCTCP, MPTCP, NDP, DCQCN = 0, 1, 2, 3, 4
 DROPTAIL, TRIM, PRIORITY, LOSSLESS, SHARED = 0, 1, 2, 3, 4  # SHARED: drop tail on buffers that a switch shares
 ECMP, RANDOM, PERMUTED, ROUND_ROBIN, SINGLE = 0, 1, 2, 3, 4
 
-# Runs of segments that a receiver remembers, and at most names, in a selective ACK.
+# Runs of segments that a receiver remembers, and at most names, in a selective ACK; they come first in its `options`.
 BLOCKS = 4
+DATA_ACK = 2 * BLOCKS
 
 # One cache line.
 PACKET = np.dtype(
@@ -38,7 +39,7 @@ PACKET = np.dtype(
         ("flow", "i4"),  # slot of its flow …
         ("seq", "i4"),  # segment number; of an ACK the next one expected, of a PULL its count
         ("id", "i4"),  # … and the flow that held the slot when it was sent: a slot is used again
-        ("echo", "i4"),  # segment that caused this ACK or NACK; of a selective ACK, how many `blocks` it names
+        ("echo", "i4"),  # segment that caused this ACK or NACK; of a selective ACK, how many runs it names
         ("sent", "i8"),  # when the segment left the transport
     ]
 )
@@ -102,6 +103,10 @@ FLOW = np.dtype(
         ("done", "u1"),
         ("queued", "u1"),  # 1 while in a list of its host
         ("urgent", "u1"),  # 1 for a flow of a class above 0
+        # MPTCP, where it knows the order of all segments of a flow
+        ("acked", "i8"),  # sender: all below have arrived
+        ("expected", "i8"),  # receiver: all below have arrived
+        ("owed", "i4"),  # sender: segments that another subflow is to send
     ]
 )
 
@@ -152,6 +157,7 @@ SUB = np.dtype(
         ("", "u1", (7,)),
         ("mended", "i4"),  # with sack: highest segment sent again in this recovery, RFC 6675's HighRxt
         ("rescued", "i4"),  # with sack: what must be acknowledged before a last resort, RFC 6675's RescueRxt
+        ("penalised", "i8"),  # MPTCP: when its window was last halved for holding the others up
         # randomness
         ("key", "u8"),
         ("draws", "i8"),
@@ -178,6 +184,7 @@ PARAMETERS = (
     ("transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
     ("payload", "overhead", "control", "smallest"),  # bytes: a full segment, what is around it, an ACK, the least frame
     ("initial_window", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
+    ("stream", "stream_window", "reinject", "opportunistic", "penalise"),  # MPTCP; stream 0: segments are but counted
     ("rto_min", "rto_first", "rto_max", "ack_delay"),
     ("mark_chance", "capacity_high", "share", "bounce", "trim_tail", "scoreboard", "prefer", "xoff", "xon"),
     ("ingress_limit",),
@@ -186,14 +193,15 @@ PARAMETERS = (
 )
 PLACES = ("applied", "next_flow", "free_slot", "used_slots", "live", "finished", "first_out", "last_out", "roomy")
 COUNTERS = (
-    ("hops", "sent_segments", "resent", "timeouts", "fast_retransmits", "duplicates"),
+    ("hops", "sent_segments", "resent", "timeouts", "fast_retransmits", "duplicates", "moved"),
     ("drop_full", "drop_down", "drop_route", "drop_lossless", "trims", "marks", "bounces", "pauses", "resumes"),
     ("acks", "nacks", "pulls", "cnps"),
     ("conserved_in", "conserved_out"),  # packets made and packets ended; the difference is on its way
 )
 _WORLD = (*(name for line in PARAMETERS for name in line), *PLACES, *(name for line in COUNTERS for name in line))
 TABLES = ("rows", "ports", "buffered", "pool", "hosts", "row", "table", "group", "choices", "flows", "subs")
-TABLES += ("out", "got", "blocks", "latest", "order", "via", "score", "traffic", "print")
+TABLES += ("out", "got", "options", "latest", "carries", "bearer", "arrived", "order", "via", "score")
+TABLES += ("traffic", "print")
 
 WORLD = np.dtype(
     [*CLOCK, *((name, "i8") for name in _WORLD), ("key", "u8"), *fields(*TABLES)]
@@ -238,8 +246,11 @@ class State:
     subs: np.ndarray  # (slots * subflows,) SUB
     out: np.ndarray  # (slots * subflows, reach) uint8  what the sender knows of a segment
     got: np.ndarray  # (slots * subflows, reach) uint8  1 where the receiver has it
-    blocks: np.ndarray  # (rows, 2 * BLOCKS) int32  with sack: of an ACK, the runs of segments it names, as [first, end)
+    options: np.ndarray  # (rows, 2 * BLOCKS + 1) int32  of an ACK: runs it names, as [first, end), and MPTCP's data ACK
     latest: np.ndarray  # (slots * subflows, BLOCKS) int32  with sack: a segment of each run that arrived last, or -1
+    carries: np.ndarray  # (slots * subflows, reach) int32  MPTCP: the segment of the flow that one of a subflow is
+    bearer: np.ndarray  # (slots, stream) uint8  MPTCP: who bears a segment of the flow, see transports/mptcp.py
+    arrived: np.ndarray  # (slots, stream) uint8  MPTCP: 1 where the receiver has a segment of the flow
     order: np.ndarray  # (slots * subflows, paths) int32  the permutation being walked
     via: np.ndarray  # (slots, reach) uint16  NDP: the path that a segment was sent by
     score: np.ndarray  # (slots, paths, 3) int32  NDP: of each path, segments answered, segments failed, 1 if left out
@@ -332,8 +343,23 @@ def got(s):
 
 
 @inlined
-def blocks(s):
-    return carray(pointer(s.blocks_at), (s.blocks_size, 2 * BLOCKS), np.int32)
+def options(s):
+    return carray(pointer(s.options_at), (s.options_size, 2 * BLOCKS + 1), np.int32)
+
+
+@inlined
+def carries(s):
+    return carray(pointer(s.carries_at), (s.carries_size, s.reach), np.int32)
+
+
+@inlined
+def bearer(s):
+    return carray(pointer(s.bearer_at), (s.bearer_size, s.stream), np.uint8)
+
+
+@inlined
+def arrived(s):
+    return carray(pointer(s.arrived_at), (s.arrived_size, s.stream), np.uint8)
 
 
 @inlined

@@ -21,6 +21,9 @@ from weft.fabrics.packet.state import (
     RTO,
     SINGLE,
     URGENT,
+    arrived,
+    bearer,
+    carries,
     choices,
     flows,
     got,
@@ -38,6 +41,7 @@ from weft.fabrics.packet.state import (
     traffic,
     via,
 )
+from weft.fabrics.packet.transports import mptcp
 
 _PATHS = 1 << 30
 TRIED, FAILED, LEFT_OUT = 0, 1, 2  # what NDP's sender knows of a path
@@ -82,6 +86,10 @@ def open_slot(s, id):
     flow.segments = (traffic(s)[id].size + s.payload - 1) // s.payload
     flow.tail = traffic(s)[id].size - (flow.segments - 1) * s.payload
     flow.taken, flow.got, flow.done, flow.queued, flow.next = 0, 0, 0, 0, events.NONE
+    if s.stream > 0:
+        flow.acked = flow.expected = flow.owed = 0
+        bearer(s)[slot, :] = 0
+        arrived(s)[slot, :] = 0
     flow.urgent = 1 if traffic(s)[id].klass > 0 else 0
     if s.routing == PERMUTED or s.transport == MPTCP:
         flow.paths = min(paths_between(s, flow.src, flow.dst), s.paths)
@@ -96,7 +104,7 @@ def open_slot(s, id):
         sub.recover = sub.last = sub.timer = sub.timer_alpha = sub.timer_raise = sub.timer_wait = events.NONE
         sub.alpha = sub.acked = sub.acked_marked = sub.window_end = sub.target = sub.rate = 0
         sub.stage = sub.stage_bytes = sub.expected = sub.stamp = sub.wait = sub.pending = 0
-        sub.pulled = sub.answered = sub.echoing = sub.draws = sub.walked = sub.flying = sub.lost = 0
+        sub.pulled = sub.answered = sub.echoing = sub.draws = sub.walked = sub.flying = sub.lost = sub.penalised = 0
         sub.key = word(s.key, id * 16 + k)
         sub.path = below(sub.key, _PATHS) if s.routing != SINGLE else 0
         out(s)[i, :] = 0
@@ -186,6 +194,8 @@ def next_path(s, slot, i, data):
 @inlined
 def payload_of(s, slot, i, seq):
     """Payload bytes of segment `seq` of subflow i."""
+    if s.stream > 0:
+        return mptcp.payload_of(s, slot, carries(s)[i, seq & (s.reach - 1)])
     return flows(s)[slot].tail if seq == subs(s)[i].last else s.payload
 
 
@@ -232,6 +242,8 @@ def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
 @kernel
 def claim(s, slot, i):
     """Take the next segment of the flow for subflow i. False when none is left."""
+    if s.stream > 0:
+        return mptcp.take(s, slot, i)
     flow, sub = flows(s)[slot], subs(s)[i]
     if flow.taken == flow.segments:
         return False
@@ -246,6 +258,9 @@ def book(s, slot, i, seq):
     """Enter the arrival of segment `seq` of subflow i, new to the receiver. True if the flow is now complete."""
     flow = flows(s)[slot]
     got(s)[i, seq & (s.reach - 1)] = 1
+    if s.stream > 0 and not mptcp.enter(s, slot, carries(s)[i, seq & (s.reach - 1)]):
+        s.duplicates += 1
+        return False
     bytes = payload_of(s, slot, i, seq)
     hosts(s)[flow.dst].delivered += bytes
     traffic(s)[flow.id].received += bytes

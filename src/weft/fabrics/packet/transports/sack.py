@@ -26,7 +26,7 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.views import kernel
-from weft.fabrics.packet.state import BLOCKS, blocks, got, latest, out, rows, subs
+from weft.fabrics.packet.state import BLOCKS, got, latest, options, out, rows, subs
 from weft.fabrics.packet.transports.flow import claim, send_segment
 
 ARRIVED = 1  # what the sender knows of a segment
@@ -75,8 +75,8 @@ def name(s, i, r):
             kept += 1
             if named < s.sack:
                 first, end = _run(s, i, q)
-                blocks(s)[r, 2 * named] = first
-                blocks(s)[r, 2 * named + 1] = end
+                options(s)[r, 2 * named] = first
+                options(s)[r, 2 * named + 1] = end
                 named += 1
     for n in range(kept, BLOCKS):
         runs[n] = events.NONE
@@ -92,7 +92,7 @@ def update(s, i, r):
     p, sub, mask = rows(s)[r], subs(s)[i], s.reach - 1
     fresh = False
     for n in range(p.echo):
-        for q in range(max(np.int64(blocks(s)[r, 2 * n]), sub.una), np.int64(blocks(s)[r, 2 * n + 1])):
+        for q in range(max(np.int64(options(s)[r, 2 * n]), sub.una), np.int64(options(s)[r, 2 * n + 1])):
             if out(s)[i, q & mask] != ARRIVED:
                 out(s)[i, q & mask] = ARRIVED
                 fresh = True

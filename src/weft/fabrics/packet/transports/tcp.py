@@ -24,7 +24,21 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.views import kernel
-from weft.fabrics.packet.state import ACK, DCTCP, DELAYED, ECHO, MARKED, MPTCP, flows, got, out, rows, subs
+from weft.fabrics.packet.state import (
+    ACK,
+    DATA_ACK,
+    DCTCP,
+    DELAYED,
+    ECHO,
+    MARKED,
+    MPTCP,
+    flows,
+    got,
+    options,
+    out,
+    rows,
+    subs,
+)
 from weft.fabrics.packet.transports import dctcp, mptcp, sack
 from weft.fabrics.packet.transports.flow import (
     arm,
@@ -67,6 +81,14 @@ def _fill(s, slot, k):
 
 
 @kernel
+def _fill_others(s, slot, k):
+    """Send what the windows of all subflows but k allow."""
+    for j in range(s.subflows):
+        if j != k:
+            _fill(s, slot, j)
+
+
+@kernel
 def _enter_recovery(s, slot, k):
     """Halve the window of subflow k and send its oldest segment again."""
     sub = subs(s)[slot * s.subflows + k]
@@ -88,6 +110,7 @@ def on_ack(s, r):
     echoed = p.flags & ECHO != 0
     i = slot * s.subflows + k
     sub, mask = subs(s)[i], s.reach - 1
+    widened = mptcp.heed(s, slot, i, r) if s.stream > 0 else False
     duplicate = sack.update(s, i, r) if s.sack > 0 else ack == sub.una and sub.nxt > sub.una
     if ack > sub.una:
         newly = ack - sub.una
@@ -114,7 +137,7 @@ def on_ack(s, r):
                 if sub.window < sub.threshold:
                     sub.window += s.payload
                 elif s.transport == MPTCP:
-                    mptcp.grow(s, slot, i)
+                    mptcp.grow(s, slot, i, newly)
                 else:
                     sub.credit += s.payload * s.payload
                     step = sub.credit // sub.window
@@ -133,7 +156,12 @@ def on_ack(s, r):
             if sub.una > sub.recover and (sub.duplicates == 3 or (s.sack > 0 and sack.lost(s, i))):
                 _enter_recovery(s, slot, k)
     _fill(s, slot, k)
-    if flows(s)[slot].done == 1:
+    if widened:
+        _fill_others(s, slot, k)
+    if s.stream > 0:
+        if flows(s)[slot].acked == flows(s)[slot].segments:
+            close_slot(s, slot)
+    elif flows(s)[slot].done == 1:
         for j in range(slot * s.subflows, (slot + 1) * s.subflows):
             if subs(s)[j].una < subs(s)[j].top:
                 return
@@ -163,11 +191,15 @@ def on_timeout(s, r):
     sub.duplicates = 0
     sub.credit = 0
     sub.nxt = sub.una
+    if s.reinject == 1:
+        mptcp.give_up(s, slot, slot * s.subflows + k)
     for q in range(s.reach):  # RFC 2018 §8: what was selectively acknowledged may have been dropped since
         out(s)[slot * s.subflows + k, q] = 0
     sub.rto = min(sub.rto * 2, s.rto_max)
     sub.deadline = 0
     _fill(s, slot, k)
+    if s.reinject == 1:
+        _fill_others(s, slot, k)
 
 
 @kernel
@@ -180,6 +212,8 @@ def _acknowledge(s, slot, k, echo):
     r = send_control(s, slot, k, ACK, sub.expected, 0, ECHO if echo else 0, sub.stamp, True)
     if s.sack > 0:
         sack.name(s, i, r)
+    if s.stream > 0:
+        options(s)[r, DATA_ACK] = flows(s)[slot].expected
 
 
 @kernel

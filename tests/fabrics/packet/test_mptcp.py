@@ -1,0 +1,137 @@
+"""Do subflows grow together, and does data leave a path that no longer delivers it?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.errors import BadInput
+from weft.fabrics.packet.fabric import Packet
+from weft.fabrics.packet.settings import settings as preset
+from weft.units import Gbps, ms, s, us
+from weft.workload.flows import Flows
+
+
+def run(fabric, flows, until=None):
+    state = fabric.prepare(flows, seed=1)
+    fabric.advance(state, until=until)
+    return fabric.observe(state, flows)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    windows=st.lists(st.integers(1, 500), min_size=4, max_size=4),
+    rtts=st.lists(st.integers(0, 5000), min_size=4, max_size=4),
+    newly=st.integers(1, 8),
+)
+def test_windows_grow_as_rfc_6356_says(windows, rtts, newly):
+    """RFC 6356 §3, in its own words: alpha and the total window, bytes acknowledged times the segment size."""
+    from weft.fabrics.packet.transports import mptcp
+
+    fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=4,reinject=false")
+    state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
+    segment = fabric.payload
+    state.subs["window"][:4] = np.array(windows) * segment
+    state.subs["rtt"][:4] = np.array(rtts) * us
+    before = int(state.subs["window"][0])
+    mptcp.grow(state.world[0], 0, 0, newly)
+    gained = int(state.subs["window"][0]) - before + state.subs["credit"][0] / 65536
+
+    known = [(w * segment, r * us) for w, r in zip(windows, rtts, strict=True) if r]
+    own = newly * segment * segment / before
+    if known:
+        total = sum(w for w, _ in known)
+        alpha = total * max(w / r**2 for w, r in known) / sum(w / r for w, r in known) ** 2
+        own = min(own, alpha * newly * segment * segment / total)
+    assert gained == pytest.approx(own, abs=2**-15)
+
+
+def dying(reinject, subflows=4):
+    """A flow of which one path dies after 100 us and comes back after 80 ms, and no switch learns of it."""
+    fabric = Packet(
+        hosts=16, transport=f"mptcp:subflows={subflows},reinject={reinject}", converge=1 * s,
+        fail="switch core0.0 at 100us until 80ms",
+    )  # fmt: skip
+    return run(fabric, Flows.of(nodes=16, src=[0], dst=[15], size=2_000_000, start=0), until=200 * ms)
+
+
+def test_what_a_dead_path_held_arrives_by_another_after_the_timeout():
+    seen = dying("true")
+    assert 10 * ms < seen.finish[0] < 11 * ms  # the least timeout, and what was left to send
+    assert seen.sections["timeouts"] == 1 and seen.sections["packets"]["reinjected"] > 10
+    assert seen.received[0] == 2_000_000
+
+
+def test_without_reinjection_a_flow_waits_for_its_path():
+    seen = dying("false")
+    assert seen.finish[0] > 80 * ms
+    assert seen.sections["packets"]["reinjected"] == 0
+
+
+def test_a_lone_subflow_has_nobody_to_send_for_it():
+    """Of one subflow everything is owed by the others, of whom there are none."""
+    fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=1", fail="link h1-switch at 30us until 5ms")
+    seen = run(fabric, Flows.of(nodes=2, src=[0], dst=[1], size=200_000, start=0))
+    assert 10 * ms < seen.finish[0] < 12 * ms and seen.sections["packets"]["reinjected"] == 0
+
+
+def test_a_flow_that_has_arrived_is_over_though_one_of_its_paths_is_dead():
+    fabric = Packet(hosts=16, transport="mptcp:subflows=4", converge=1 * s, fail="switch core0.0 at 100us until 80ms")
+    flows = Flows.of(nodes=16, src=[0], dst=[15], size=2_000_000, start=0)
+    state = fabric.prepare(flows, seed=1)
+    fabric.advance(state, until=20 * ms)
+    assert state.world["live"][0] == 0 and state.flows["id"][0] == -1
+
+
+@pytest.fixture
+def uneven(tmp_path):
+    """A fast path and a slow one whose round trip is a hundred times as long."""
+    path = tmp_path / "two.csv"
+    links = ("h0,s,20Gbps,1us", "s,a,10Gbps,1us", "s,b,1Gbps,200us", "a,t,10Gbps,1us", "b,t,1Gbps,200us")
+    path.write_text("\n".join(("a,b,rate,delay", *links, "t,h1,20Gbps,1us")) + "\n")
+    return Packet(hosts=2, topology=str(path), link=20 * Gbps, transport="mptcp:subflows=2,receive_window=100")
+
+
+LONG = Flows.of(nodes=2, src=[0], dst=[1], size=20_000_000, start=0)
+
+
+def test_no_segment_is_beyond_the_receive_window(uneven):
+    state = uneven.prepare(LONG, seed=1)
+    spread = []
+    for until in range(100 * us, 10 * ms, 100 * us):
+        uneven.advance(state, until=until)
+        spread.append(int(state.flows["taken"][0] - state.flows["acked"][0]))
+    assert max(spread) == 100  # it is reached, and never passed
+
+
+def test_what_holds_a_small_receive_window_up_is_sent_again_and_its_subflow_slowed(uneven):
+    """NSDI '12 §4.2: retransmission alone costs bandwidth and losses, the penalty keeps it from being needed."""
+    plain = run(uneven, LONG)
+    hasty = run(replace(uneven, transport=f"{uneven.transport},opportunistic=true"), LONG)
+    fair = run(replace(uneven, transport=f"{uneven.transport},opportunistic=true,penalise=true"), LONG)
+    assert plain.sections["packets"]["reinjected"] == 0
+    assert hasty.finish[0] < 0.9 * plain.finish[0] and fair.finish[0] < 0.9 * plain.finish[0]
+    assert fair.sections["packets"]["reinjected"] < hasty.sections["packets"]["reinjected"] / 10
+    assert sum(fair.sections["drops"].values()) < sum(hasty.sections["drops"].values())
+    # what arrived twice is not counted twice
+    assert hasty.received[0] == 20_000_000 and hasty.sections["packets"]["duplicates"] > 0
+
+
+def test_the_protocol_reinjects_and_the_papers_simulator_did_not():
+    assert preset("mptcp").ordered and not preset("mptcp@stardust-nsdi19").ordered
+    assert not preset("tcp:reinject=true").ordered
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("receive_window=-1", "receive_window must be from 0 to 1048576 segments, not -1"),
+        ("penalise=true", "penalise must come with opportunistic, whose retransmissions it follows, not alone"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(change, message):
+    with pytest.raises(BadInput) as error:
+        Packet(hosts=2, topology="single", transport=f"mptcp:{change}")
+    assert str(error.value) == message
