@@ -120,22 +120,6 @@ def permutation():
               f"{spread['min']:8.2f} {spread['max']:9.2f}", flush=True)  # fmt: skip
 
 
-def causes():
-    """What moves the utilisation of DCQCN and MPTCP under that permutation: one thing changed at a time, 30 ms."""
-    changes = {
-        "dcqcn": ("", "mark_from=30,mark_all=0,mark_chance=1", "mark_from=20,mark_all=80", "share=0,xoff=1000,xon=900",
-                  "raise_gap=10us", "share=0,xoff=1000,xon=900,raise_gap=10us"),
-        "mptcp": ("", "initial_window=2", "subflows=16", "sack=true", "rto_min=1ms,rto_first=1ms"),
-    }  # fmt: skip
-    print("transport  changed                                      ours   pauses  timeouts    drops")
-    for name, change in [(name, one) for name, each in changes.items() for one in each]:
-        fabric = Packet(hosts=432, mtu=9000, transport=f"{name}@stardust-nsdi19" + (f":{change}" if change else ""))
-        flows = WORKLOADS["permutation"](duration=30 * ms).draw(nodes=432, link=fabric.link, seed=1)
-        seen = run(fabric, flows, until=30 * ms).sections
-        print(f"{name:10} {change:43} {100 * seen['throughput']['fraction_of_link']:5.1f} % {seen['pauses']:7} "
-              f"{seen['timeouts']:9} {sum(seen['drops'].values()):8}", flush=True)  # fmt: skip
-
-
 def incast():
     """First and last completion of 450 KB from n hosts, 432-host fat tree, 9000 B (Stardust, Fig. 10c)."""
     print("transport    n   first ms   last ms   n x 0.36 ms   trims  drops  timeouts")
@@ -168,7 +152,7 @@ def shoal():
             print(f"{name:9} {load:6} {fct[short].mean() / us:15.1f} {tail / us:17.1f} {goodput:16.1f}", flush=True)
 
 
-CHECKS = (queues, newreno, dctcp, fairness, incast, permutation, causes, shoal)
+CHECKS = (queues, newreno, dctcp, fairness, incast, permutation, shoal)
 
 if __name__ == "__main__":
     for check in CHECKS:

@@ -37,6 +37,7 @@ MODULES = {
     "shoal/readings": "shoal.readings",
     "shoal/epochs": "shoal.epochs",
     "shoal/fairness": "shoal.fairness",
+    "stardust/10c": "stardust.fig10c",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 

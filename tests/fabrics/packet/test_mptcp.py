@@ -11,7 +11,7 @@ from weft.errors import BadInput
 from weft.fabrics.packet.fabric import Packet
 from weft.fabrics.packet.settings import settings as preset
 from weft.units import Gbps, ms, s, us
-from weft.workload.flows import Flows
+from weft.workload.flows import ENDLESS, Flows
 
 
 def run(fabric, flows, until=None):
@@ -30,7 +30,7 @@ def test_windows_grow_as_rfc_6356_says(windows, rtts, newly):
     """RFC 6356 §3, in its own words: alpha and the total window, bytes acknowledged times the segment size."""
     from weft.fabrics.packet.transports import mptcp
 
-    fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=4,reinject=false")
+    fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=4")
     state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
     segment = fabric.payload
     state.subs["window"][:4] = np.array(windows) * segment
@@ -72,13 +72,15 @@ def test_without_reinjection_a_flow_waits_for_its_path():
 
 def test_a_lone_subflow_has_nobody_to_send_for_it():
     """Of one subflow everything is owed by the others, of whom there are none."""
-    fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=1", fail="link h1-switch at 30us until 5ms")
+    fail = "link h1-switch at 30us until 5ms"
+    fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=1,reinject=true", fail=fail)
     seen = run(fabric, Flows.of(nodes=2, src=[0], dst=[1], size=200_000, start=0))
     assert 10 * ms < seen.finish[0] < 12 * ms and seen.sections["packets"]["reinjected"] == 0
 
 
 def test_a_flow_that_has_arrived_is_over_though_one_of_its_paths_is_dead():
-    fabric = Packet(hosts=16, transport="mptcp:subflows=4", converge=1 * s, fail="switch core0.0 at 100us until 80ms")
+    fail = "switch core0.0 at 100us until 80ms"
+    fabric = Packet(hosts=16, transport="mptcp:subflows=4,reinject=true", converge=1 * s, fail=fail)
     flows = Flows.of(nodes=16, src=[0], dst=[15], size=2_000_000, start=0)
     state = fabric.prepare(flows, seed=1)
     fabric.advance(state, until=20 * ms)
@@ -119,8 +121,9 @@ def test_what_holds_a_small_receive_window_up_is_sent_again_and_its_subflow_slow
     assert hasty.received[0] == 20_000_000 and hasty.sections["packets"]["duplicates"] > 0
 
 
-def test_the_protocol_reinjects_and_the_papers_simulator_did_not():
-    assert preset("mptcp").ordered and not preset("mptcp@stardust-nsdi19").ordered
+def test_linux_reinjects_and_the_papers_simulator_did_not():
+    assert preset("mptcp@nsdi12").ordered
+    assert not preset("mptcp").ordered and not preset("mptcp@stardust-nsdi19").ordered
     assert not preset("tcp:reinject=true").ordered
 
 
@@ -135,3 +138,23 @@ def test_what_cannot_be_meant_is_said(change, message):
     with pytest.raises(BadInput) as error:
         Packet(hosts=2, topology="single", transport=f"mptcp:{change}")
     assert str(error.value) == message
+
+
+def test_eight_subflows_together_grow_less_than_one_of_them_apart():
+    """Without a loss, past slow start: apart, each grows by a segment a round trip."""
+    grown = {}
+    for coupled in ("true", "false"):
+        transport = f"mptcp:subflows=8,coupled={coupled},threshold=4,initial_window=4"
+        fabric = Packet(hosts=2, topology="single", transport=transport, buffer=5000, delay=25 * us)
+        state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=ENDLESS, start=0), seed=1)
+        fabric.advance(state, until=6 * ms)
+        grown[coupled] = state.subs["window"][:8].sum() / fabric.payload - 8 * 4
+    assert 0 < grown["true"] < grown["false"] / 8
+
+
+def test_slow_start_ends_at_the_threshold():
+    """Without one, a window doubles until a queue overflows."""
+    flows = Flows.of(nodes=3, src=[0, 1], dst=[2, 2], size=300_000, start=0)
+    fabric = Packet(hosts=3, topology="single", transport="tcp", buffer=60, initial_window=2)
+    reckless, careful = run(fabric, flows), run(replace(fabric, transport="tcp:threshold=15"), flows)
+    assert reckless.sections["drops"]["full"] > 0 == careful.sections["drops"]["full"]

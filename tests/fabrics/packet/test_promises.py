@@ -23,7 +23,7 @@ PERMUTATION = {
 OPEN = {
     "tcp": "8e6f52f8f7f0ef2f6b2eb10b5f6149dc",
     "dctcp@shoal-nsdi19": "f60eb162cfb46ba8e5359d3058b13d9f",
-    "mptcp": "779a3c53f0ad46755e8ba064ca2f8df4",
+    "mptcp": "ec8ae5c316244bafd28dccbf5315292c",
     "ndp@shoal-nsdi19": "7c7c2cb9d05314a5f8ca522609942c6c",
     "dcqcn@shoal-nsdi19": "c1af251ab32c30e015596d37c2d7105d",
 }

@@ -1,8 +1,10 @@
-"""What can be said of a packet network without running it: the fastest completion, and the headroom a pause needs."""
+"""What can be said of a packet network without running it: completion at best, shares of paths, headroom of a pause."""
 
 import numpy as np
 
+from weft import random
 from weft.fabrics.packet.settings import LEAST, WIRE
+from weft.topology.routes import HERE
 
 
 def headroom(link: int, delay: int, packet: int) -> int:
@@ -65,3 +67,55 @@ def deadlock(state) -> list[int]:
     if stuck.any():
         kernel.untangle(state.world, stuck, np.zeros(len(stuck), np.int64))
     return np.flatnonzero(stuck).tolist()
+
+
+def paths(fabric, flows, seed: int = 0) -> list[list[int]]:
+    """The ports that each flow crosses where ECMP gives it one path: the ones a run with this seed gives it."""
+    graph, table = fabric.graph, fabric.routes
+    to = graph.port_ends()[1]
+    key = random.key(seed, 0x706B74)
+    found = []
+    for f, (node, dst) in enumerate(zip(flows.src.tolist(), flows.dst.tolist(), strict=True)):
+        number = random.below_one(random.word(key, f * 16), 1 << 30)
+        found.append([])
+        while node != dst:
+            if table.row[node] < 0:
+                port = -1 - int(table.row[node])
+            else:
+                g = int(table.table[table.row[node], table.anchor[dst]])
+                if g == HERE:
+                    port = int(table.down[dst])
+                else:
+                    count = int(table.count[g])
+                    turn = 0
+                    if count > 1:
+                        number, turn = divmod(number, count)
+                    port = int(table.choices[table.first[g] + turn])
+            found[-1].append(port)
+            node = int(to[port])
+    return found
+
+
+def shares(fabric, flows, seed: int = 0) -> np.ndarray:
+    """(flows,) float, b/s of payload: the max-min fair rates of endless flows on the paths that ECMP gives them.
+
+    No transport that keeps a flow on its path, and is fair to all, can do better for the least of them.
+    """
+    crossed = paths(fabric, flows, seed)
+    left = np.repeat(fabric.graph.rate, 2).astype(float) * fabric.payload / fabric.wire_size
+    on = [set() for _ in left]
+    for f, ports in enumerate(crossed):
+        for port in ports:
+            on[port].add(f)
+    rate = np.zeros(len(crossed))
+    busy = {port for port, who in enumerate(on) if who}
+    while busy:
+        port = min(busy, key=lambda p: (left[p] / len(on[p]), p))
+        share = left[port] / len(on[port])
+        for f in list(on[port]):
+            rate[f] = share
+            for other in crossed[f]:
+                left[other] -= share
+                on[other].discard(f)
+        busy = {p for p in busy if on[p]}
+    return rate

@@ -161,6 +161,7 @@ class Packet:
             "overhead": set_.header + WIRE,
             "smallest": LEAST,
             "sack": set_.blocks if selective else 0,
+            "coupled": set_.coupled and set_.transport == "mptcp",
             "stream": stream,
             "reinject": set_.reinject and set_.ordered,
             "mark_chance": int(set_.mark_chance * (1 << 20)),

@@ -534,7 +534,7 @@ class Flow:
             self.una = self.nxt = self.top = 0
             self.last = -1
             self.window = net.set.initial_window * flow.payload
-            self.threshold, self.credit = 1 << 60, 0
+            self.threshold, self.credit = net.set.threshold * flow.payload or 1 << 60, 0
             self.rtt = self.rtt_var = 0
             self.rto, self.deadline, self.timer = net.set.rto_first, 0, None
             self.backoff = 0
@@ -964,6 +964,8 @@ class Mptcp(Tcp):
             super().book(seq)
 
         def avoid_congestion(self, newly):
+            if not self.set.coupled:
+                return super().avoid_congestion(newly)
             payload = float(self.flow.payload)
             known = [sub for sub in self.flow.subflows if sub.rtt]
             pull = 0.0

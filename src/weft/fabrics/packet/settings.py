@@ -55,6 +55,10 @@ class Settings:
     )
 
     initial_window: int = param(10, "segments sent at once when a flow starts", origin="RFC 6928 §2")
+    threshold: int = param(
+        0, "segments at which slow start ends at first; 0 is at a loss or a mark",
+        origin="RFC 5681 §3.1: arbitrarily high",
+    )
     max_window: int = param(1024, "segments that may be on their way", origin="assumed: no limit that matters")
     rto_min: Time = param(
         10 * ms, "least retransmission timeout", origin="assumed: datacenter practice; RFC 6298 §2.4 says 1 s"
@@ -76,11 +80,13 @@ class Settings:
     )
     limited: bool = param(True, "limited transmit (RFC 3042)", origin="RFC 3042")
     gain_shift: int = param(
-        4, "the gain g of alpha is 2 to the power of minus this", origin="SIGCOMM '10 §3.4 and RFC 8257 §4.2: g = 1/16"
+        4, "the gain g of alpha is 2 to the power of minus this", origin="SIGCOMM '10 §4 and RFC 8257 §4.2: g = 1/16"
     )
     subflows: int = param(1, "subflows of an MPTCP flow", origin="one, but for MPTCP")
+    coupled: bool = param(True, "windows of subflows grow together (MPTCP)", origin="RFC 6356 §3")
     reinject: bool = param(
-        False, "send what a subflow that timed out has not delivered on the others (MPTCP)", origin="off, but for MPTCP"
+        False, "send what a subflow that timed out has not delivered on the others (MPTCP)",
+        origin="off: RFC 8684 §3.3.6 leaves it to the sender",
     )
     receive_window: int = param(
         0, "segments of a flow that may be beyond the first one missing (MPTCP); 0 is max_window for each subflow",
@@ -117,16 +123,18 @@ class Settings:
         0, "bytes kept for what arrives after a pause was sent; 0 is as much as the link needs",
         origin="what IEEE 802.1Qbb needs for the link",
     )
-    cnp_gap: Time = param(50 * us, "least time between two CNPs of a flow", origin="DCQCN, SIGCOMM '15 §3.1: N = 50 us")
+    cnp_gap: Time = param(
+        50 * us, "least time between two CNPs of a flow", origin="assumed; remembered as N of DCQCN, SIGCOMM '15 §3.1"
+    )
     alpha_gap: Time = param(
-        55 * us, "time without CNP after which alpha decays", origin="DCQCN, SIGCOMM '15 §3.1: K = 55 us"
+        55 * us, "time without CNP after which alpha decays", origin="DCQCN, SIGCOMM '15 §5.3: 55 us"
     )
-    raise_gap: Time = param(55 * us, "period of the rate-increase timer", origin="DCQCN, SIGCOMM '15 §5.2: T = 55 us")
+    raise_gap: Time = param(55 * us, "period of the rate-increase timer", origin="DCQCN, SIGCOMM '15 §5.3: T = 55 us")
     raise_bytes: Size = param(
-        10_000 * KB, "bytes after which the rate increases as well", origin="DCQCN, SIGCOMM '15 §5.2: B = 10 MB"
+        10_000 * KB, "bytes after which the rate increases as well", origin="DCQCN, SIGCOMM '15 §5.3: B = 10 MB"
     )
-    fast_rounds: int = param(5, "increases spent in fast recovery", origin="DCQCN, SIGCOMM '15 §3.1: F = 5")
-    rate_step: Rate = param(40 * Mbps, "additive increase", origin="DCQCN, SIGCOMM '15 §3.1: R_AI = 40 Mb/s")
+    fast_rounds: int = param(5, "increases spent in fast recovery", origin="DCQCN, SIGCOMM '15 table 2: F = 5")
+    rate_step: Rate = param(40 * Mbps, "additive increase", origin="DCQCN, SIGCOMM '15 §5.3: R_AI = 40 Mb/s")
     rate_leap: Rate = param(400 * Mbps, "hyper increase", origin="assumed: ten times R_AI; the paper gives none")
     rate_min: Rate = param(10 * Mbps, "least sending rate", origin="assumed")
     source: str = param("", "where the values come from")
@@ -148,6 +156,7 @@ class Settings:
                 )
         for name in ("initial_window", "max_window", "ack_every", "subflows", "fast_rounds", "xoff", "xon", "prefer"):
             require(getattr(self, name) >= 1, name, "at least 1", getattr(self, name))
+        require(0 <= self.threshold <= 1 << 16, "threshold", "from 0 to 65536 segments", self.threshold)
         within = 0 <= self.receive_window <= 1 << 20
         require(within, "receive_window", "from 0 to 1048576 segments", self.receive_window)
         if self.penalise and not self.opportunistic:

@@ -183,8 +183,8 @@ HOST = np.dtype(
 PARAMETERS = (
     ("transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
     ("payload", "overhead", "control", "smallest"),  # bytes: a full segment, what is around it, an ACK, the least frame
-    ("initial_window", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
-    ("stream", "stream_window", "reinject", "opportunistic", "penalise"),  # MPTCP; stream 0: segments are but counted
+    ("initial_window", "threshold", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
+    ("coupled", "stream", "stream_window", "reinject", "opportunistic", "penalise"),  # MPTCP
     ("rto_min", "rto_first", "rto_max", "ack_delay"),
     ("mark_chance", "capacity_high", "share", "bounce", "trim_tail", "scoreboard", "prefer", "xoff", "xon"),
     ("ingress_limit",),

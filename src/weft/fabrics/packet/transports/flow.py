@@ -98,7 +98,7 @@ def open_slot(s, id):
         sub = subs(s)[i]
         sub.una = sub.nxt = sub.top = sub.duplicates = sub.recovering = sub.cut = sub.backoff = 0
         sub.window = s.initial_window * s.payload
-        sub.threshold = np.int64(1) << 60
+        sub.threshold = s.threshold * s.payload if s.threshold > 0 else np.int64(1) << 60
         sub.rtt = sub.rtt_var = sub.deadline = sub.credit = 0
         sub.rto = s.rto_first
         sub.recover = sub.last = sub.timer = sub.timer_alpha = sub.timer_raise = sub.timer_wait = events.NONE

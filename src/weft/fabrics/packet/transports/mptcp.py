@@ -6,7 +6,8 @@ congestion avoidance is coupled, by the Linked Increases Algorithm: an ACK of n 
     n · min( a · payload² / total ,  payload² / window_i ),
     a = total · max_j(window_j / rtt_j²) / (Σ_j window_j / rtt_j)²                        RFC 6356 §3
 
-so that all subflows together take no more than one TCP would on the best path. The increase is computed in floating
+so that all subflows together take no more than one TCP would on the best path; without `coupled` each grows like a TCP,
+which is how NDP's and Stardust's comparisons ran it. The increase is computed in floating
 point, by + - * / in a fixed order, and counted in parts of 2**-16 byte.
 
 A flow whose settings never move data only counts its segments: one belongs to the subflow that first took it, and what

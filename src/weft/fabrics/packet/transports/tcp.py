@@ -31,7 +31,6 @@ from weft.fabrics.packet.state import (
     DELAYED,
     ECHO,
     MARKED,
-    MPTCP,
     flows,
     got,
     options,
@@ -136,7 +135,7 @@ def on_ack(s, r):
             if may_grow:
                 if sub.window < sub.threshold:
                     sub.window += s.payload
-                elif s.transport == MPTCP:
+                elif s.coupled == 1:
                     mptcp.grow(s, slot, i, newly)
                 else:
                     sub.credit += s.payload * s.payload

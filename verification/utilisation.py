@@ -1,0 +1,104 @@
+"""What moves the utilisation of a permutation on 432 hosts: the paths drawn, the length of a run, each setting.
+
+    python verification/utilisation.py                 everything, some minutes
+    python verification/utilisation.py bound mptcp     those named
+
+Prints payload over link rate in the second half of a run. Nothing is tuned to meet the published 49 % (DCTCP), 47 %
+(DCQCN) and 90 % (MPTCP) of Stardust's Fig. 10a; docs/fabrics/packet.md says what is learnt from it.
+"""
+
+import sys
+
+from weft.fabrics.packet import Packet, bounds
+from weft.units import ms
+from weft.workload import WORKLOADS
+
+SEEDS = (1, 2, 3, 4, 5)
+CHANGES = {
+    "dctcp": (
+        "", "mark_from=15", "mark_from=65", "buffer=194", "threshold=15", "initial_window=2", "sack=true",
+        "rto_min=1ms,rto_first=1ms", "mark_from=15,buffer=194,threshold=15",
+    ),
+    "dcqcn": (
+        "", "mark_from=1,mark_all=22", "mark_from=15,mark_all=0,mark_chance=1", "share=0,xoff=1000,xon=900",
+        "gain_shift=4", "raise_gap=10us", "raise_bytes=1MB", "rate_step=400Mbps",
+        "share=0,xoff=1000,xon=900,raise_gap=10us", "mark_from=1,mark_all=22,raise_gap=10us",
+    ),
+    "mptcp": (
+        "", "initial_window=2", "subflows=16", "sack=true", "rto_min=1ms,rto_first=1ms", "reinject=true",
+        "coupled=false", "threshold=15", "threshold=15,coupled=false", "threshold=15,coupled=false,sack=true",
+    ),
+}  # fmt: skip
+
+
+def run(transport, *, duration=30 * ms, seed=1):
+    """The sections of a run's result."""
+    fabric = Packet(hosts=432, mtu=9000, transport=transport)
+    flows = WORKLOADS["permutation"](duration=duration).draw(nodes=432, link=fabric.link, seed=seed)
+    state = fabric.prepare(flows, seed=seed)
+    fabric.advance(state, until=duration)
+    return fabric.observe(state, flows).sections
+
+
+def used(sections) -> str:
+    return f"{100 * sections['throughput']['fraction_of_link']:5.1f} %"
+
+
+def bound():
+    """An ideal transport on the paths that ECMP draws, max-min fair, beside single-path transports, over 30 ms."""
+    names = ("dctcp", "dcqcn", "tcp")
+    print("seed     ideal  " + "  ".join(f"{name:>7}" for name in names))
+    for seed in SEEDS:
+        fabric = Packet(hosts=432, mtu=9000, transport="dctcp@stardust-nsdi19")
+        flows = WORKLOADS["permutation"](duration=30 * ms).draw(nodes=432, link=fabric.link, seed=seed)
+        best = 100 * bounds.shares(fabric, flows, seed).mean() / fabric.link
+        ours = [used(run(f"{name}@stardust-nsdi19", seed=seed)) for name in names]
+        print(f"{seed:4}   {best:5.1f} %  " + "  ".join(ours), flush=True)
+
+
+def duration():
+    """The length of the run, whose second half counts."""
+    print("transport        10 ms    30 ms   100 ms")
+    for name in ("dctcp", "dcqcn", "mptcp"):
+        ours = [used(run(f"{name}@stardust-nsdi19", duration=length * ms)) for length in (10, 30, 100)]
+        print(f"{name:9}      " + "  ".join(ours), flush=True)
+
+
+def _changed(name):
+    print("transport  changed                                       ours   pauses  timeouts    drops")
+    for change in CHANGES[name]:
+        seen = run(f"{name}@stardust-nsdi19" + (f":{change}" if change else ""))
+        print(f"{name:10} {change:43} {used(seen)} {seen['pauses']:8} {seen['timeouts']:9} "
+              f"{sum(seen['drops'].values()):8}", flush=True)  # fmt: skip
+
+
+def dctcp():
+    """DCTCP, one thing changed at a time, over 30 ms."""
+    _changed("dctcp")
+
+
+def dcqcn():
+    """DCQCN, one thing changed at a time, over 30 ms."""
+    _changed("dcqcn")
+
+
+def mptcp():
+    """MPTCP, one thing changed at a time, over 30 ms."""
+    _changed("mptcp")
+
+
+def package():
+    """The settings of the simulations that came with NDP, which Stardust reproduces as they are, over 100 ms."""
+    print("transport                  ours   theirs")
+    for name, theirs in (("dctcp", "49 %"), ("mptcp", "90 %"), ("ndp", "left out")):
+        seen = run(f"{name}@ndp-sigcomm17", duration=100 * ms)
+        print(f"{name + '@ndp-sigcomm17':22} {used(seen)}   {theirs}", flush=True)
+
+
+CHECKS = (bound, duration, dctcp, dcqcn, mptcp, package)
+
+if __name__ == "__main__":
+    for check in CHECKS:
+        if len(sys.argv) < 2 or check.__name__ in sys.argv[1:]:
+            print(f"\n{check.__doc__}")
+            check()
