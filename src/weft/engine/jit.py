@@ -15,7 +15,7 @@ import numba
 from numba import config, njit
 
 _weft = Path(__file__).parent.parent
-_sources = sorted([*_weft.glob("engine/*.py"), *_weft.glob("fabrics/*/*.py"), *_weft.glob("schedule/*.py")])
+_sources = sorted([*_weft.glob("engine/*.py"), *_weft.glob("fabrics/**/*.py"), *_weft.glob("schedule/*.py")])
 _key = sha256(b"".join(p.read_bytes() for p in _sources))
 _key.update(f"{numba.__version__} {sys.version} {config.BOUNDSCHECK}".encode())
 

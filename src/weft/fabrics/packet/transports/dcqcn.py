@@ -21,14 +21,13 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.views import inlined, kernel
-from weft.fabrics.packet.network import SECOND, schedule
+from weft.fabrics.packet.network import SECOND
 from weft.fabrics.packet.state import (
     ACK,
     ALPHA,
     CNP,
     MARKED,
     NACK,
-    PACE,
     RAISE,
     TURN,
     flows,
@@ -38,7 +37,18 @@ from weft.fabrics.packet.state import (
     rows,
     subs,
 )
-from weft.fabrics.packet.transports.flow import arm, book, claim, close_slot, new_timer, send_control, send_segment
+from weft.fabrics.packet.transports.flow import (
+    arm,
+    book,
+    call_pacer,
+    claim,
+    close_slot,
+    first_in_line,
+    line_up,
+    new_timer,
+    send_control,
+    send_segment,
+)
 
 ONE = 1 << 20
 WAITING = 2  # data packets a NIC's port may hold before flows have to wait
@@ -75,14 +85,7 @@ def _ready(s, slot):
     if sub.wait > s.now:
         sub.timer_wait = new_timer(s, slot, 0, TURN, sub.wait)
         return
-    host = hosts(s)[flow.src]
-    flow.queued = 1
-    flow.next = events.NONE
-    if host.first == events.NONE:
-        host.first = slot
-    else:
-        flows(s)[host.last].next = slot
-    host.last = slot
+    line_up(s, slot, flow.src)
     _pace(s, flow.src)
 
 
@@ -91,11 +94,7 @@ def _pace(s, at):
     """Have the NIC of host `at` take the next flow as soon as it can."""
     host = hosts(s)[at]
     if host.pacing == 0 and host.blocked == 0 and host.first != events.NONE:
-        host.pacing = 1
-        timer = events.take(s, rows(s))
-        rows(s)[timer].kind = PACE
-        rows(s)[timer].dst = at
-        schedule(s, timer, max(s.now, host.free_at))
+        call_pacer(s, at)
 
 
 @kernel
@@ -116,17 +115,13 @@ def on_pace(s, r):
     if port.packets >= WAITING:
         host.blocked = 1
         return
-    while host.first != events.NONE:
-        slot = np.int64(host.first)
-        flow, sub = flows(s)[slot], subs(s)[slot]
-        host.first = flow.next
-        flow.queued = 0
-        if flow.id < 0:
-            flow.next = s.free_slot  # it has finished meanwhile, and left its slot to us
-            s.free_slot = slot
-            continue
+    while True:
+        slot = first_in_line(s, at)
+        if slot == events.NONE:
+            return
         if not _may_send(s, slot):
             continue
+        sub = subs(s)[slot]
         if sub.nxt == sub.top:
             claim(s, slot, slot)
         seq = sub.nxt

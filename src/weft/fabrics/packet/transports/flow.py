@@ -16,6 +16,7 @@ from weft.fabrics.packet.state import (
     ECMP,
     MPTCP,
     NDP,
+    PACE,
     PERMUTED,
     RANDOM,
     RTO,
@@ -300,6 +301,46 @@ def new_timer(s, slot, k, kind, time):
     p.kind, p.sub, p.flow, p.id = kind, k, slot, flows(s)[slot].id
     schedule(s, r, time)
     return r
+
+
+@inlined
+def line_up(s, slot, at):
+    """Put a flow at the end of those that wait at host `at`."""
+    host, flow = hosts(s)[at], flows(s)[slot]
+    flow.queued = 1
+    flow.next = events.NONE
+    if host.first == events.NONE:
+        host.first = slot
+    else:
+        flows(s)[host.last].next = slot
+    host.last = slot
+
+
+@inlined
+def first_in_line(s, at):
+    """Take the first flow that waits at host `at`, or NONE; those that have finished have left their slots to us."""
+    host = hosts(s)[at]
+    while host.first != events.NONE:
+        slot = np.int64(host.first)
+        flow = flows(s)[slot]
+        host.first = flow.next
+        flow.queued = 0
+        if flow.id >= 0:
+            return slot
+        flow.next = s.free_slot
+        s.free_slot = slot
+    return np.int64(events.NONE)
+
+
+@inlined
+def call_pacer(s, at):
+    """Have the pacer of host `at` come as soon as it may."""
+    host = hosts(s)[at]
+    host.pacing = 1
+    timer = events.take(s, rows(s))
+    rows(s)[timer].kind = PACE
+    rows(s)[timer].dst = at
+    schedule(s, timer, max(s.now, host.free_at))
 
 
 @kernel

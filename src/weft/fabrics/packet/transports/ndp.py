@@ -24,9 +24,19 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.views import inlined, kernel
-from weft.fabrics.packet.network import schedule
-from weft.fabrics.packet.state import ACK, NACK, PACE, PULL, TRIMMED, flows, got, hosts, out, rows, subs
-from weft.fabrics.packet.transports.flow import arm, book, claim, close_slot, send_control, send_segment, tally
+from weft.fabrics.packet.state import ACK, NACK, PULL, TRIMMED, flows, got, hosts, out, rows, subs
+from weft.fabrics.packet.transports.flow import (
+    arm,
+    book,
+    call_pacer,
+    claim,
+    close_slot,
+    first_in_line,
+    line_up,
+    send_control,
+    send_segment,
+    tally,
+)
 
 OLD, ARRIVED, LOST, FRESH = 1, 2, 3, 4  # in flight since before the last tick; answered; to be resent; in flight since
 
@@ -190,28 +200,10 @@ def on_data(s, r):
         sub.pending = 0
         return
     sub.pending += 1
-    host = hosts(s)[flow.dst]
     if flow.queued == 0:
-        flow.queued = 1
-        _queue_pull(s, slot)
-    if host.pacing == 0:
-        host.pacing = 1
-        timer = events.take(s, rows(s))
-        rows(s)[timer].kind = PACE
-        rows(s)[timer].dst = flow.dst
-        schedule(s, timer, max(s.now, host.free_at))
-
-
-@inlined
-def _queue_pull(s, slot):
-    """Put a flow at the end of those its receiver will pull."""
-    host = hosts(s)[flows(s)[slot].dst]
-    flows(s)[slot].next = events.NONE
-    if host.first == events.NONE:
-        host.first = slot
-    else:
-        flows(s)[host.last].next = slot
-    host.last = slot
+        line_up(s, slot, flow.dst)
+    if hosts(s)[flow.dst].pacing == 0:
+        call_pacer(s, flow.dst)
 
 
 @kernel
@@ -220,15 +212,11 @@ def on_pace(s, r):
     at = rows(s)[r].dst
     host = hosts(s)[at]
     host.pacing = 0
-    while host.first != events.NONE:
-        slot = np.int64(host.first)
-        flow, sub = flows(s)[slot], subs(s)[slot]
-        host.first = flow.next
-        flow.queued = 0
-        if flow.id < 0:
-            flow.next = s.free_slot  # it has finished meanwhile, and left its slot to us
-            s.free_slot = slot
-            continue
+    while True:
+        slot = first_in_line(s, at)
+        if slot == events.NONE:
+            return
+        sub = subs(s)[slot]
         if sub.pending == 0:
             continue
         sub.pending -= 1
@@ -236,15 +224,10 @@ def on_pace(s, r):
         s.pulls += 1
         send_control(s, slot, 0, PULL, sub.pulled, -1, 0, s.now, True)
         if sub.pending > 0:
-            flow.queued = 1
-            _queue_pull(s, slot)
+            line_up(s, slot, at)
         host.free_at = s.now + s.pull_gap
         if host.first != events.NONE:
-            host.pacing = 1
-            timer = events.take(s, rows(s))
-            rows(s)[timer].kind = PACE
-            rows(s)[timer].dst = at
-            schedule(s, timer, host.free_at)
+            call_pacer(s, at)
         return
 
 
