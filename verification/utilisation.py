@@ -10,7 +10,7 @@ Prints payload over link rate in the second half of a run. Nothing is tuned to m
 import sys
 
 from weft.fabrics.packet import Packet, bounds
-from weft.units import ms
+from weft.units import Gbps, ms
 from weft.workload import WORKLOADS
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -20,7 +20,7 @@ CHANGES = {
         "rto_min=1ms,rto_first=1ms", "mark_from=15,buffer=194,threshold=15",
     ),
     "dcqcn": (
-        "", "mark_from=1,mark_all=22", "mark_from=15,mark_all=0,mark_chance=1", "share=0,xoff=1000,xon=900",
+        "", "mark_from=1,mark_all=22", "mark_from=15,mark_all=0,mark_chance=1", "share=0", "share=0,xoff=1000,xon=900",
         "gain_shift=4", "raise_gap=10us", "raise_bytes=1MB", "rate_step=400Mbps",
         "share=0,xoff=1000,xon=900,raise_gap=10us", "mark_from=1,mark_all=22,raise_gap=10us",
     ),
@@ -45,15 +45,20 @@ def used(sections) -> str:
 
 
 def bound():
-    """An ideal transport on the paths that ECMP draws, max-min fair, beside single-path transports, over 30 ms."""
+    """An ideal transport on the paths that ECMP draws, max-min fair, beside single-path transports, over 30 ms.
+
+    Behind the means, in brackets, the least that a flow gets, in Gb/s."""
     names = ("dctcp", "dcqcn", "tcp")
-    print("seed     ideal  " + "  ".join(f"{name:>7}" for name in names))
+    print("seed            ideal" + "".join(f"{name:>17}" for name in names))
     for seed in SEEDS:
         fabric = Packet(hosts=432, mtu=9000, transport="dctcp@stardust-nsdi19")
         flows = WORKLOADS["permutation"](duration=30 * ms).draw(nodes=432, link=fabric.link, seed=seed)
-        best = 100 * bounds.shares(fabric, flows, seed).mean() / fabric.link
-        ours = [used(run(f"{name}@stardust-nsdi19", seed=seed)) for name in names]
-        print(f"{seed:4}   {best:5.1f} %  " + "  ".join(ours), flush=True)
+        best = bounds.shares(fabric, flows, seed)
+        line = f"{seed:4}   {100 * best.mean() / fabric.link:5.1f} % ({best.min() / Gbps:.2f})"
+        for name in names:
+            seen = run(f"{name}@stardust-nsdi19", seed=seed)
+            line += f"   {used(seen)} ({seen['throughput']['per_destination_gbps']['min']:.2f})"
+        print(line, flush=True)
 
 
 def duration():

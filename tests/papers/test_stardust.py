@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from weft.papers import VERDICTS, Answer, figure
+from weft.papers import Answer, figure
 from weft.papers.stardust import SHOWN, SYSTEMS, fig10c
 from weft.workload import Incast
 
@@ -40,14 +40,15 @@ def test_the_figure_is_drawn_and_saved_with_its_points(table, tmp_path):
 def test_claims_are_answered_and_those_about_stardust_itself_are_not_run(table):
     claims = Answer("stardust/10c", "small", fig10c, table, []).claims
     assert [claim["verdict"] for claim in claims][1:] == ["not run", "not run"]
-    assert claims[0]["verdict"] in VERDICTS and "Stardust is not run" in claims[0]["ours"]
+    assert claims[0]["verdict"] == "consistent"  # on a smaller tree it cannot be more
+    assert all("Stardust is not run" in claim["ours"] for claim in claims[1:])
 
 
 def test_a_dctcp_that_ends_after_mptcp_is_noticed(table):
     other = {"DCTCP": "MPTCP", "MPTCP": "DCTCP", "DCQCN": "DCQCN", "NDP": "NDP"}
     swapped = [{**row, "system": other[row["system"]]} for row in table]
     verdicts = {fig10c.CLAIMS[0].check(rows)[0] for rows in (table, swapped)}
-    assert verdicts == {"consistent", False}
+    assert verdicts == {True, False}
 
 
 @pytest.mark.parametrize(("scale", "hosts"), [("small", 54), ("paper", 432)])
