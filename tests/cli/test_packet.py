@@ -67,7 +67,7 @@ def test_a_trace_that_shoal_takes_runs_on_a_leaf_spine(weft, tmp_path):
         (("--transport", "dctp"), "transport must be a known preset, not 'dctp': near it are dctcp, tcp, ndp"),
         (("--transport", "dctcp@stardust"),
          "transport must be a known preset, not 'dctcp@stardust': near it are dctcp@stardust-nsdi19, "
-         "tcp@stardust-nsdi19, mptcp@stardust-nsdi19, dctcp, dctcp@shoal-nsdi19"),
+         "tcp@stardust-nsdi19, mptcp@stardust-nsdi19, dctcp, dctcp@shoal-nsdi19, dctcp@ndp-sigcomm17"),
     ],
 )  # fmt: skip
 def test_a_network_that_cannot_be_is_refused_in_a_sentence(weft, flags, message):
