@@ -1,9 +1,14 @@
 """Stardust's incast: a small version can be run, measured, checked and drawn, and its checks can fail."""
 
+import importlib.util
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from weft.cli import main
+from weft.fabrics.packet.settings import settings as preset
 from weft.papers import Answer, figure
 from weft.papers.stardust import SHOWN, SYSTEMS, fig10c
 from weft.workload import Incast
@@ -57,3 +62,21 @@ def test_the_papers_scale_is_the_papers_tree(scale, hosts):
     assert {fabric.hosts for fabric in study.fabrics} == {hosts}
     assert {(fabric.mtu, fabric.topology) for fabric in study.fabrics} == {(9000, "fattree")}
     assert max(workload.fan_in for workload in study.workloads) < hosts
+
+
+def test_the_page_says_what_the_figure_prints(capsys):
+    page = (Path(__file__).parents[2] / "docs/papers/stardust.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^```console\n\$ weft figure ([^\n]+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    assert list(said) == ["stardust/10c", "stardust/10c --scale paper"]
+    assert main(["figure", "stardust/10c", "-q"]) == 0
+    assert capsys.readouterr().out == said["stardust/10c"]
+
+
+def test_every_cause_that_is_looked_for_can_be_built():
+    path = Path(__file__).parents[2] / "verification/utilisation.py"
+    spec = importlib.util.spec_from_file_location("utilisation", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, changes in module.CHANGES.items():
+        built = [preset(f"{name}@stardust-nsdi19" + (f":{change}" if change else "")) for change in changes]
+        assert len(set(built)) == len(changes)

@@ -158,3 +158,54 @@ def test_slow_start_ends_at_the_threshold():
     fabric = Packet(hosts=3, topology="single", transport="tcp", buffer=60, initial_window=2)
     reckless, careful = run(fabric, flows), run(replace(fabric, transport="tcp:threshold=15"), flows)
     assert reckless.sections["drops"]["full"] > 0 == careful.sections["drops"]["full"]
+
+
+def three_subflows(**changes):
+    """A flow of 20 segments of which subflow 0 has sent the first six and the others none, and the kernels."""
+    from weft.fabrics.packet.transports import mptcp
+
+    settings_ = ",".join(("subflows=3", "reinject=true", *(f"{name}={value}" for name, value in changes.items())))
+    fabric = Packet(hosts=2, topology="single", transport=f"mptcp:{settings_}")
+    state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=20 * fabric.payload, start=0))
+    state.flows["segments"][0] = 20
+    for _ in range(6):
+        assert take(state, mptcp, 0) is not None
+    return state, mptcp
+
+
+def take(state, mptcp, k):
+    """The segment of the flow that subflow k sends next, or None."""
+    if not mptcp.take(state.world[0], 0, k):
+        return None
+    sub = state.subs[k]
+    sub["nxt"] += 1
+    sub["top"] = sub["nxt"]
+    return int(state.carries[k, sub["nxt"] - 1])
+
+
+def test_what_is_owed_goes_before_new_segments_the_lowest_first_and_not_to_its_debtor():
+    state, mptcp = three_subflows()
+    mptcp.give_up(state.world[0], 0, 0)
+    assert state.flows["owed"][0] == 6
+    assert [take(state, mptcp, k) for k in (1, 2, 0, 1)] == [0, 1, 6, 2]
+    mptcp.give_up(state.world[0], 0, 0)  # 0, 1 and 2 are in other hands; 6 is new to it
+    assert state.flows["owed"][0] == 4
+    assert [take(state, mptcp, 2) for _ in range(5)] == [3, 4, 5, 6, 7]
+    assert state.flows["owed"][0] == 0
+
+
+def test_an_ack_takes_back_what_was_owed():
+    state, mptcp = three_subflows()
+    mptcp.give_up(state.world[0], 0, 0)
+    state.rows["seq"][0], state.options[0, 8] = 2, 1  # subflow 0 has delivered two, and the flow is complete up to one
+    assert not mptcp.heed(state.world[0], 0, 0, 0)
+    assert (state.flows["owed"][0], state.flows["acked"][0]) == (4, 1)
+    assert [take(state, mptcp, 1) for _ in range(2)] == [2, 3]
+
+
+def test_a_full_receive_window_is_hastened_once_and_opens_with_the_data_ack():
+    state, mptcp = three_subflows(receive_window=6, opportunistic="true")
+    assert [take(state, mptcp, k) for k in (0, 1, 2)] == [None, 0, None]  # who bears it need not, and once is enough
+    state.rows["seq"][0], state.options[0, 8] = 1, 2
+    assert mptcp.heed(state.world[0], 0, 1, 0)
+    assert [take(state, mptcp, 2) for _ in range(3)] == [6, 7, 2]

@@ -140,3 +140,66 @@ def test_a_selective_run_in_pieces_is_the_same_run(bottleneck):
     assert len(state.flows) > 256 or state.world["live"][0] < 256
     bottleneck.advance(state)
     assert bottleneck.observe(state, flows).fingerprint == whole.fingerprint
+
+
+def sender(arrived, *, una=0, top=40, window=1000):
+    """A state whose first subflow has sent `top` segments, of which it knows that these have arrived."""
+    state, sack = receiver(3)
+    state.traffic["size"], state.traffic["dst"] = 10**6, 1
+    state.flows["segments"][0] = state.flows["taken"][0] = top  # nothing new to send
+    sub = state.subs[0]
+    sub["una"], sub["nxt"], sub["top"], sub["window"] = una, top, top, window * int(state.world["payload"][0])
+    sub["mended"] = sub["rescued"] = una
+    sub["recover"], sub["recovering"] = top - 1, 1
+    state.out[0, :] = 0
+    for q in arrived:
+        state.out[0, q % 64] = 1
+    return state, sack
+
+
+def sent(state):
+    """The segments that were handed to the network, in order."""
+    found, r = [], int(state.world["first_out"][0])
+    while r >= 0:
+        found.append(int(state.rows["seq"][r]))
+        r = int(state.rows["next"][r])
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrived=st.sets(st.integers(1, 39)))
+def test_a_segment_is_lost_when_three_above_it_have_arrived(arrived):
+    state, sack = sender(arrived)
+    high, third = sack.heights(state.world[0], 0)
+    assert high == max(arrived, default=-1)
+    assert third == (sorted(arrived)[-3] if len(arrived) >= 3 else -1)
+    assert sack.lost(state.world[0], 0) == (len(arrived) >= 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrived=st.sets(st.integers(1, 39), min_size=3))
+def test_what_is_lost_goes_first_then_what_may_be_and_the_last_waits(arrived):
+    """NextSeg's rules 1 and 3, in a window without end; `una` was sent on the way into recovery."""
+    state, sack = sender(arrived)
+    sack.recover(state.world[0], 0, 0)
+    missing = [q for q in range(1, max(arrived)) if q not in arrived]
+    assert sent(state) == missing
+    assert state.subs["mended"][0] == max(missing, default=0)
+
+
+def test_the_pipe_counts_what_is_sent_again_beside_what_is_not_lost():
+    """Of 40 segments 0 to 29 are lost and 33 to 39 unheard of: a window of 12 leaves room for 4 beside 0 and the 7."""
+    state, sack = sender({30, 31, 32}, window=12)
+    sack.recover(state.world[0], 0, 0)
+    assert sent(state) == [1, 2, 3, 4]
+
+
+def test_what_arrived_before_a_timeout_is_known_again_after_it_and_not_sent_twice(bottleneck):
+    """Slow start floods the queue, retransmissions are lost as well, and only a timeout helps."""
+    flows = Flows.of(nodes=2, src=[0], dst=[1], size=400_000, start=0)
+    seen = {}
+    for sack in ("true", "false"):
+        transport = f"tcp:rto_min=5ms,rto_first=5ms,sack={sack}"
+        seen[sack] = run(replace(bottleneck, transport=transport, buffer=10, initial_window=60), flows).sections
+    assert seen["true"]["timeouts"] > 0 and seen["false"]["timeouts"] > 0
+    assert 2 * seen["true"]["packets"]["duplicates"] < seen["false"]["packets"]["duplicates"]
