@@ -3,13 +3,15 @@
     python benchmarks/packet.py [permutation|open|many|large]
 
 A packet-hop is a packet leaving a link. CPU time of whole runs, one core, compiled code; the better of two, because
-other work on the machine makes a run slower, never faster.
+other work on the machine makes a run slower, never faster. A line of the calibration loop before and after each group
+says how quiet the machine was.
 """
 
 import resource
 import sys
 from time import process_time
 
+from weft.cli.bench import calibrate
 from weft.fabrics.packet import Packet
 from weft.units import Gbps, ms, ns
 from weft.workload import WORKLOADS
@@ -69,4 +71,6 @@ def large():
 if __name__ == "__main__":
     for name, bench in {"permutation": permutation, "open": open_loop, "many": many, "large": large}.items():
         if len(sys.argv) < 2 or name in sys.argv[1:]:
+            before = calibrate()
             bench()
+            print(f"calibration {before:.1f} ns before, {calibrate():.1f} ns after", flush=True)

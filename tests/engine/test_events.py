@@ -113,6 +113,14 @@ def test_many_events_of_one_moment_keep_their_order():
     assert [name for _, name in run(moves)[0]] == list(range(120))
 
 
+@pytest.mark.parametrize("ties", ["fifo", "lifo", "random"])
+@pytest.mark.parametrize("moments", [1, 3, 50, 1000])
+def test_hundreds_of_events_of_a_bucket_leave_in_order(ties, moments):
+    moves = [(PUSH, 5000 + word(9, k) % moments) for k in range(700)]
+    moves += [(CANCEL, k) for k in range(0, 700, 7)] + [(PULL, 5400), (PUSH, 5), (PULL, 9000)]
+    assert run(moves, ties, shift=10, size=1024)[0] == by_heap(moves, ties, 0)
+
+
 def test_a_cancelled_row_returns_to_the_table():
     moves = [(PUSH, 5), (CANCEL, 0), (PULL, 10)]
     log, clock = run(moves)

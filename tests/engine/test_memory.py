@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -20,6 +20,7 @@ shapes = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(shapes)
 def test_every_table_has_its_shape_and_begins_with_a_cache_line(wanted):
     arrays = memory.zeros({f"t{k}": table for k, table in enumerate(wanted)})

@@ -6,16 +6,17 @@ the moment of its arrival share a cache line, and scheduling one copies nothing.
 
 Events of the near future hang in a ring of buckets, each `2**shift` ps wide: pushing one is three writes, the third a
 bit that says that its bucket holds something, so that empty ones are skipped 64 at a time. When the clock reaches a
-bucket its rows are sorted, usually one or two of them, and the rows three buckets on are asked for: a row waits for
-thousands of events and has left the cache when its turn comes. Events beyond the ring, which are timers and the ends of
-very long queues, wait in a binary heap; `peek` compares the two fronts. The width of a bucket changes the speed and
-nothing else: the order is that of (time, order), whatever the ring looks like.
+bucket its rows are sorted: by merging the runs in which they came, mostly one, for networks move in step, and of hosts
+that began together hundreds of packets arrive in the same picosecond. A row waits for thousands of events and has left
+the cache when its turn comes, so those of the next buckets are asked for. Events beyond the ring, which are timers and
+the ends of very long queues, wait in a binary heap; `peek` compares the two fronts. The width of a bucket changes the
+speed and nothing else: the order is that of (time, order), whatever the ring looks like.
 
     r = take(c, rows); rows[r].kind = TIMER; push(c, rows, r, time)
     cancel(c, rows, r)                              # from the heap at once; in the ring its row stays until its time
     r = peek(c, rows, limit); release(c, rows, r)   # the earliest row not after `limit`, or NONE
 
-c is a record with the fields of `CLOCK`; it knows by address the four arrays that `schedule` is given.
+c is a record with the fields of `CLOCK`; it knows by address the arrays that `schedule` is given.
 """
 
 import numpy as np
@@ -30,7 +31,7 @@ NONE = -1
 DEAD = 0  # the kind of a cancelled event
 FIFO, LIFO, SHUFFLED = 0, 1, 2  # how events of the same picosecond are ordered
 TIES = {"fifo": FIFO, "lifo": LIFO, "random": SHUFFLED}
-_SMALL = 24  # rows that insertion sorts faster than a heap does
+_SMALL = 16  # rows that are sorted by insertion
 _1, _ALL = np.uint64(1), np.uint64(2**64 - 1)
 _IN_HEAP = -2  # `next` of a row in place i of the heap is this minus i
 
@@ -40,6 +41,8 @@ EVENT = [
     ("next", "i4"),  # the row behind it in its bucket, its queue, or the free list; in the heap, its place there
     ("kind", "u1"),  # what it is; DEAD once cancelled
 ]
+
+ARRAYS = ("heads", "held", "due", "spare", "heap")
 
 CLOCK = [
     ("now", "i8"),  # time of the last event released
@@ -57,8 +60,8 @@ CLOCK = [
     ("ties", "i8"),  # FIFO, LIFO or SHUFFLED
     ("tie_key", "u8"),  # of the stream that shuffles ties
     ("soon", "i8"),  # a row of the next bucket but one, or NONE: for those who know what else it will need
-    ("sooner", "i8"),  # a row of the next bucket, or NONE
-    *fields("heads", "held", "due", "heap"),
+    ("sooner", "i8"),  # a row of the next bucket, or NONE; behind it there may be others
+    *fields(*ARRAYS),
 ]
 
 
@@ -73,6 +76,7 @@ def tables(rows: int, ring: int) -> dict:
         "heads": ((ring,), np.int32),
         "held": ((ring // 64,), np.uint64),
         "due": ((rows,), np.int32),
+        "spare": ((rows,), np.int32),
         "heap": ((rows,), np.int32),
     }
 
@@ -82,7 +86,7 @@ def schedule(c: np.ndarray, arrays: dict, *, shift: int, ties: str = "fifo", see
     c["shift"], c["free"], c["ties"] = shift, NONE, TIES[ties]
     c["tie_key"], c["soon"], c["sooner"] = random.key(seed, 0x7469), NONE, NONE
     arrays["heads"][:] = NONE
-    bind(c, **{name: arrays[name] for name in ("heads", "held", "due", "heap")})
+    bind(c, **{name: arrays[name] for name in ARRAYS})
 
 
 @inlined
@@ -93,6 +97,11 @@ def _heads(c):
 @inlined
 def _held(c):
     return carray(pointer(c.held_at), (c.held_size,), np.uint64)
+
+
+@inlined
+def _spare(c):
+    return carray(pointer(c.spare_at), (c.spare_size,), np.int32)
 
 
 @inlined
@@ -161,27 +170,9 @@ def _insert(c, rows, r):
 
 
 @kernel
-def _sink(c, rows, i, n):
-    """Restore the heap order (latest first) below place `i` of the first `n` of due."""
-    due = _due(c)
-    r = due[i]
-    while True:
-        child = 2 * i + 1
-        if child >= n:
-            break
-        if child + 1 < n and _before(rows, due[child], due[child + 1]):
-            child += 1
-        if not _before(rows, r, due[child]):
-            break
-        due[i] = due[child]
-        i = child
-    due[i] = r
-
-
-@kernel
 def _sort(c, rows, n):
     """Sort the first `n` of due by (time, order)."""
-    due = _due(c)
+    due, spare = _due(c), _spare(c)
     if n <= _SMALL:
         for k in range(1, n):
             r = due[k]
@@ -191,11 +182,33 @@ def _sort(c, rows, n):
                 i -= 1
             due[i] = r
         return
-    for i in range(n // 2 - 1, -1, -1):
-        _sink(c, rows, i, n)
-    for k in range(n - 1, 0, -1):
-        due[0], due[k] = due[k], due[0]
-        _sink(c, rows, 0, k)
+    while True:  # merge every two runs, until there is one
+        a = 0
+        while a < n:
+            b = _end_of_run(rows, due, a, n)
+            if a == 0 and b == n:
+                return
+            end = _end_of_run(rows, due, b, n)
+            i, j = a, b
+            for k in range(a, end):
+                if i == b or (j < end and _before(rows, due[j], due[i])):
+                    spare[k] = due[j]
+                    j += 1
+                else:
+                    spare[k] = due[i]
+                    i += 1
+            a = end
+        for k in range(n):
+            due[k] = spare[k]
+
+
+@inlined
+def _end_of_run(rows, due, k, n):
+    """One behind the last of the rows in order that begin at place `k` of due."""
+    k += 1
+    while k < n and not _before(rows, due[k], due[k - 1]):
+        k += 1
+    return min(k, n)
 
 
 @kernel
@@ -336,6 +349,12 @@ def _look_ahead(c, rows, first, bits):
             bits &= bits - _1
             if bits != 0:
                 prefetch(rows, np.int64(heads[first + lowest(bits)]))
+
+
+@inlined
+def following(c, k):
+    """The row to be released `k` after the one just released, 0 the next: k < c.last - c.first."""
+    return np.int64(_due(c)[c.first + k])
 
 
 @kernel

@@ -22,6 +22,7 @@ TRANSPORTS = ("tcp", "dctcp", "mptcp", "ndp", "dcqcn")
 PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 SAMPLES = 64  # kept at most; when there are more, every other one goes
 NEVER = (1 << 62) - 1
+CACHE = 1 << 21  # bytes of a network that a core's cache holds; changes the speed and nothing else
 _STRIDE = 0.02  # s of wall time between two looks at the watch
 
 
@@ -136,11 +137,11 @@ class Packet:
         rows, slots = 1 << 15, 256
         gap = wire_time(self.wire_size, int(graph.rate.max())) // graph.ports
         shift = events.shift_for(max(gap, 1))
-        # the ring reaches past the longest hop and DCQCN's timers, so that only timeouts need the heap
+        # the ring reaches past the longest hop, and past DCQCN's timers if it then stays in the cache
         longest = wire_time(self.wire_size, int(graph.rate.min())) + int(graph.delay.max())
-        if set_.transport == "dcqcn":
-            longest = max(longest, set_.raise_gap, set_.alpha_gap)
         ring = 1 << min(max((longest >> shift).bit_length(), 10), 22)
+        if set_.transport == "dcqcn":
+            ring = max(ring, min(1 << (max(set_.raise_gap, set_.alpha_gap) >> shift).bit_length(), 1 << 15))
 
         transport = TRANSPORTS.index(set_.transport)
         reach = 1 << max(set_.max_window - 1, 1).bit_length()
@@ -151,6 +152,7 @@ class Packet:
         values = {
             "transport": transport,
             "queue": QUEUES.index(set_.queue) if self._in_time or set_.queue != "droptail" else st.SHARED,
+            "vast": graph.ports * st.PORT.itemsize + table.table.nbytes > CACHE,
             "lazy": set_.queue in ("trim", "priority") and not set_.share,
             "scoreboard": set_.scoreboard and set_.transport == "ndp" and set_.routing == "permuted",
             "routing": ROUTINGS.index(set_.routing),
@@ -238,7 +240,8 @@ class Packet:
         graph, set_ = self.graph, self.settings
         ports["frm"], ports["to"] = graph.port_ends()
         ports["delay"], ports["rate"] = np.repeat(graph.delay, 2), np.repeat(graph.rate, 2)
-        ports["pace"] = np.where(8 * s % ports["rate"] == 0, 8 * s // ports["rate"], 0)
+        pace, rest = np.divmod(8 * s, ports["rate"])
+        ports["pace"] = np.where((rest == 0) & (pace < 1 << 31), pace, 0)
         ports["up"], ports["host"] = 1, ports["frm"] < self.hosts
         for k, rate in enumerate(ports["rate"].tolist()):
             unit = wire_time(self.wire_size, rate) if self._in_time else self.wire_size
@@ -289,7 +292,7 @@ class Packet:
             took = perf_counter() - began
             state.spent[0] += round(took * 1e9)
             if why == kernel.GROW_ROWS:
-                self._grow(state, ("rows", "due", "heap", "options"))
+                self._grow(state, ("rows", "due", "spare", "heap", "options"))
             elif why == kernel.GROW_SLOTS:
                 self._grow(state, PER_FLOW)
             elif why == kernel.PAUSED:
@@ -464,7 +467,7 @@ class Packet:
 
     def thaw(self, flows, arrays, *, seed: int = 0):
         """The run that `freeze` kept, ready to go on."""
-        from weft.engine import memory
+        from weft.engine import events, memory
         from weft.engine.views import bind
         from weft.fabrics.packet import state as st
 
@@ -472,7 +475,7 @@ class Packet:
         state = st.State(**memory.zeros({name: (arrays[name].shape, arrays[name].dtype) for name in names}))
         for name in names:
             getattr(state, name)[...] = arrays[name]
-        bind(state.world, **{name: getattr(state, name) for name in ("heads", "held", "due", "heap", *st.TABLES)})
+        bind(state.world, **{name: getattr(state, name) for name in (*events.ARRAYS, *st.TABLES)})
         return state
 
     def memory(self, flows: int = 0) -> int:

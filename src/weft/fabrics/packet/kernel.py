@@ -3,8 +3,9 @@
 import numpy as np
 
 from weft.engine import events
-from weft.engine.bits import prefetch
+from weft.engine.bits import prefetch, prefetch_at
 from weft.engine.fingerprint import fold
+from weft.engine.memory import LINE
 from weft.engine.views import inlined, kernel
 from weft.fabrics.packet.network import fail, flush, follow, forward, free_movable, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
@@ -17,25 +18,35 @@ from weft.fabrics.packet.state import (
     DROPTAIL,
     FREE,
     LAST_PACKET,
+    LOSSLESS,
     MPTCP,
     NACK,
     NDP,
     PACE,
     PAUSE,
+    PORT,
     RAISE,
     RESUME,
+    ROUND_ROBIN,
     RTO,
+    SUB,
     TURN,
+    choices,
     flows,
+    group,
+    hosts,
     ports,
     print_,
+    row,
     rows,
+    table,
     traffic,
 )
 from weft.fabrics.packet.transports import dcqcn, ndp, tcp
 from weft.fabrics.packet.transports.flow import open_slot
 
 DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
+PORT_SIZE, SUB_SIZE = PORT.itemsize, SUB.itemsize
 SLACK = 1 << 13  # rows one event may take: a window for each of some subflows
 
 
@@ -100,22 +111,101 @@ def fire(s, r):
 
 @inlined
 def foresee(s):
-    """Ask for the ports by which the next packets arrive, and for the packets that wait there."""
+    """Ask for the next ports, the packets that wait there, and with every event for one row more of the next bucket."""
     if s.soon != events.NONE:
         prefetch(ports(s), np.int64(rows(s)[s.soon].port))
         s.soon = events.NONE
     if s.sooner != events.NONE:
         prefetch(rows(s), np.int64(ports(s)[rows(s)[s.sooner].port].head))
-        if rows(s)[s.sooner].next != events.NONE:
-            prefetch(rows(s), np.int64(rows(s)[s.sooner].next))
-        s.sooner = events.NONE
+        s.sooner = rows(s)[s.sooner].next
+        prefetch(rows(s), s.sooner)
+
+
+@kernel
+def foresee_more(s):
+    """Of a network that no cache holds, ask for what the next events of this bucket will need: in three steps, each of
+    which reads what the one before has asked for."""
+    if s.last - s.first > 6:
+        ask_first(s, events.following(s, 6))
+        ask_second(s, events.following(s, 4))
+        ask_third(s, events.following(s, 2))
+
+
+@inlined
+def ask_port(s, k):
+    """Ask for the lines of port k that its queue needs."""
+    at = s.ports_at + k * PORT_SIZE
+    prefetch_at(at)
+    if s.queue != DROPTAIL:
+        prefetch_at(at + LINE)
+
+
+@inlined
+def ask_flow(s, p):
+    """Ask for the flow of a packet or timer."""
+    i = np.int64(p.flow)
+    prefetch(flows(s), i)
+    at = s.subs_at + (i * s.subflows + np.int64(p.sub)) * SUB_SIZE
+    prefetch_at(at)
+    prefetch_at(at + LINE)
+    prefetch_at(at + 2 * LINE)
+    prefetch_at(at + 3 * LINE)
+
+
+@inlined
+def ask_first(s, r):
+    """Row r is in the cache: ask for the port it names, and for its destination or flow."""
+    p = rows(s)[r]
+    if p.kind <= FREE:
+        ask_port(s, np.int64(p.port))
+        prefetch(hosts(s), np.int64(p.dst))
+    else:
+        ask_flow(s, p)
+
+
+@inlined
+def ask_second(s, r):
+    """So is its port: ask for the entry of the table where it leads, or for its flow, and for the packet behind it."""
+    p = rows(s)[r]
+    if p.kind <= LAST_PACKET:
+        port = ports(s)[p.port]
+        if s.queue == DROPTAIL:
+            prefetch(rows(s), np.int64(port.head))
+        if port.to < s.hosts_size:
+            ask_flow(s, p)
+            ask_port(s, np.int64(-1 - row(s)[port.to]))
+        elif row(s)[port.to] >= 0 and p.dst >= 0:
+            prefetch(table(s), row(s)[port.to] * s.anchors + hosts(s)[p.dst].anchor)
+    elif p.kind == FREE:
+        port = ports(s)[p.port]
+        prefetch(rows(s), np.int64(port.head_high if port.packets_high > 0 else port.head))
+
+
+@inlined
+def ask_third(s, r):
+    """So is the table: ask for the port by which it goes on; of a port to be freed, for the one its packet came by."""
+    p = rows(s)[r]
+    if p.kind <= LAST_PACKET:
+        node = ports(s)[p.port].to
+        if node >= s.hosts_size and row(s)[node] >= 0 and p.dst >= 0:
+            g = table(s)[row(s)[node], hosts(s)[p.dst].anchor]
+            if g >= 0:
+                place = group(s)[g, 0]
+                if s.routing == ROUND_ROBIN:
+                    place += group(s)[g, 2]
+                elif group(s)[g, 1] > 1:
+                    place += np.uint32(p.path) % np.uint32(group(s)[g, 1])
+                ask_port(s, np.int64(choices(s)[place]))
+            else:
+                ask_port(s, np.int64(hosts(s)[p.dst].down))
+    elif p.kind == FREE and s.queue == LOSSLESS:
+        prefetch_at(s.ports_at + np.int64(rows(s)[ports(s)[p.port].head].port) * PORT_SIZE + LINE)
 
 
 @kernel
 def advance(world, until, budget):
     """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
     s = world[0]
-    hosts = s.hosts_size
     for _ in range(budget):
         if s.live == 0 and s.next_flow == s.traffic_size:
             return DONE  # what is still on its way is for nobody
@@ -145,6 +235,8 @@ def advance(world, until, budget):
             return DONE
         events.release(s, rows(s), r)
         foresee(s)
+        if s.vast == 1:
+            foresee_more(s)
         p = rows(s)[r]
         if p.kind <= LAST_PACKET:
             s.hops += 1
@@ -161,7 +253,7 @@ def advance(world, until, budget):
                     heed(s, r)
                     s.conserved_out += 1
                     events.give(s, rows(s), r)
-                elif port.to >= hosts:
+                elif port.to >= s.hosts_size:
                     forward(s, r, np.int64(port.to))
                 else:
                     deliver(s, r)

@@ -117,7 +117,6 @@ def accept_fifo(s, r, k):
         if backlog + took > port.peak:
             port.peak = backlog + took
     port.busy = now + backlog + took
-    port.carried_bytes += p.size
     p.port = k
     p.epoch = port.epoch
     p.time = port.busy + port.delay
@@ -214,7 +213,6 @@ def _hold(s, r, k):
     if s.queue == LOSSLESS:
         came = ports(s)[p.port]
         came.ingress += p.size
-        came.peak_ingress = max(came.peak_ingress, came.ingress)
         if came.stopped == 0 and came.ingress > stop_above(s, port.frm):
             came.stopped = 1
             came.pauses += 1
@@ -266,7 +264,6 @@ def begin(s, k, at):
     else:
         return
     port.busy = at + wire_time(port, p.size)
-    port.carried_bytes += p.size
     p.port = k
     p.epoch = port.epoch
     schedule(s, r, port.busy + port.delay)

@@ -48,44 +48,42 @@ PORT = np.dtype(
     [
         ("busy", "i8"),  # when the last accepted bit has left; of queues with a choice, the last bit chosen
         ("delay", "i8"),  # ps on the wire
-        ("pace", "i8"),  # ps a byte, or 0 where that is no whole number
         ("capacity", "i8"),  # of a drop-tail port in ps of backlog, of the others in bytes
         ("mark_from", "i8"),  # marks begin above this, in the unit of capacity
         ("peak", "i8"),  # largest backlog, in the unit of capacity
+        ("head", "i4"),  # low queue; of a drop-tail port, what it has accepted behind the packet that arrives next
+        ("tail", "i4"),
+        ("packets", "i4"),
         ("to", "i4"),
-        ("frm", "i4"),
+        ("pace", "i4"),  # ps a byte, or 0 where that is no whole number
         ("up", "u1"),
         ("epoch", "u1"),
         ("host", "u1"),  # 1 where the sender is a host: nothing is dropped or marked there
+        ("", "u1"),
+        # a cache line: all a drop-tail port needs
+        ("ingress", "i8"),  # bytes that came by this port and wait in the switch it leads to
+        ("mark_all", "i8"),  # above this every packet is marked
+        ("rate", "i8"),
+        ("draws", "i8"),
+        ("head_high", "i4"),  # queue that goes first
+        ("tail_high", "i4"),
+        ("packets_high", "i4"),
+        ("bytes", "i4"),
+        ("bytes_high", "i4"),
+        ("peak_packets", "i4"),
+        ("frm", "i4"),
         ("paused", "u1"),
         ("timed", "u1"),  # 1 while a FREE event is on its way
         ("stopped", "u1"),  # 1 while this port's sender has been told to pause
         ("turn", "u1"),  # headers sent since the last data packet
-        ("", "u1"),
-        # 64 bytes: all a drop-tail port needs
-        ("head", "i4"),  # low queue; of a drop-tail port, what it has accepted behind the packet that arrives next
-        ("tail", "i4"),
-        ("head_high", "i4"),  # queue that goes first
-        ("tail_high", "i4"),
-        ("packets", "i4"),
-        ("packets_high", "i4"),
-        ("bytes", "i4"),
-        ("bytes_high", "i4"),
-        ("peak_packets", "i8"),
-        ("draws", "i8"),
-        ("ingress", "i8"),  # bytes that came by this port and wait in the switch it leads to
-        ("carried_bytes", "i8"),
-        # 128 bytes
-        ("mark_all", "i8"),  # above this every packet is marked
-        ("rate", "i8"),
+        # a second one: all that a queue with a choice needs
         ("dropped", "i8"),
         ("trimmed", "i8"),
         ("marked", "i8"),
         ("pauses", "i8"),
         ("paused_at", "i8"),
         ("paused_for", "i8"),
-        ("peak_ingress", "i8"),
-        ("", "i8", (7,)),
+        ("", "i8", (2,)),
     ]
 )
 
@@ -181,7 +179,7 @@ HOST = np.dtype(
 )
 
 PARAMETERS = (
-    ("transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
+    ("vast", "transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
     ("payload", "overhead", "control", "smallest"),  # bytes: a full segment, what is around it, an ACK, the least frame
     ("initial_window", "threshold", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
     ("coupled", "stream", "stream_window", "reinject", "opportunistic", "penalise"),  # MPTCP
@@ -230,8 +228,9 @@ class State:
 
     world: np.ndarray  # (1,) WORLD  the clock, the parameters, the counters, and where everything else lies
     heads: np.ndarray  # (ring,) int32
-    held: np.ndarray  # (ring / 64,) uint64  with the three around it, the event queue
+    held: np.ndarray  # (ring / 64,) uint64  with those around it, the event queue
     due: np.ndarray  # (rows,) int32
+    spare: np.ndarray  # (rows,) int32
     heap: np.ndarray  # (rows,) int32
     rows: np.ndarray  # (rows,) PACKET
     ports: np.ndarray  # (ports,) PORT
