@@ -7,6 +7,7 @@ import pytest
 
 from weft.errors import MonitorTripped
 from weft.fabrics.packet import bounds
+from weft.fabrics.packet import fabric as fabric_module
 from weft.fabrics.packet.fabric import Packet
 from weft.units import Gbps, ms, ns, us
 from weft.workload import WORKLOADS
@@ -35,6 +36,18 @@ def test_a_permutation_gives_the_fingerprint_it_always_gave(transport):
     workload = WORKLOADS["permutation"](duration=1 * ms)
     flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
     state = fabric.prepare(flows, seed=1)
+    fabric.advance(state, until=workload.until)
+    assert fabric.observe(state, flows).fingerprint == PERMUTATION[transport]
+
+
+@pytest.mark.parametrize("transport", ["dctcp", "ndp", "dcqcn"])
+def test_looking_far_ahead_changes_nothing(transport, monkeypatch):
+    monkeypatch.setattr(fabric_module, "CACHE", 0)
+    fabric = Packet(hosts=128, mtu=9000, transport=f"{transport}@stardust-nsdi19")
+    workload = WORKLOADS["permutation"](duration=1 * ms)
+    flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
+    state = fabric.prepare(flows, seed=1)
+    assert state.world["vast"][0] == 1
     fabric.advance(state, until=workload.until)
     assert fabric.observe(state, flows).fingerprint == PERMUTATION[transport]
 
