@@ -28,6 +28,20 @@ def population(typingctx, word):
 
 
 @intrinsic
+def either(typingctx, condition, a, b):
+    """`a if condition else b` of two integers that are at hand: never a branch, which a coin's throw would mislead."""
+
+    def codegen(context, builder, signature, args):
+        return builder.select(args[0], args[1], args[2])
+
+    if not (condition == types.boolean and isinstance(a, types.Integer) and isinstance(b, types.Integer)):
+        return None
+    kind = a if a.bitwidth == 64 and not isinstance(a, types.IntegerLiteral) else b
+    kind = kind if not isinstance(kind, types.IntegerLiteral) else types.int64
+    return kind(types.boolean, kind, kind), codegen
+
+
+@intrinsic
 def at_most(typingctx, array, index, limit):
     """Which of the 8 numbers from element `index` of a contiguous int16 array on are at most `limit`, as a uint64."""
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.engine import fingerprint
+from weft.errors import BadInput
 from weft.fabrics.shoal import arrays, kernel, released
 from weft.fabrics.shoal.reference import Rack, Released
 from weft.schedule.rotation import rounds
@@ -85,6 +86,22 @@ def test_pairs_that_rest_may_take_more_seats_than_a_node_has_peers():
     flows = [(0, d, 1, slot) for slot in range(0, 400, 8) for d in range(1, 16)]
     state = agree(rounds(16, 4), flows)
     assert state.block.shape[1] > 2  # a table for 15 peers has two blocks of seats, and was made larger
+
+
+@pytest.mark.parametrize("ready_queues", [True, False])
+def test_a_node_with_more_than_64_pairs_serves_them_all_in_turn(ready_queues):
+    """Their seats take two words; the word of the turn is looked at twice, its end first."""
+    flows = [(0, d, 3, 0) for d in range(1, 80)] + [(i, 0, 2, 5) for i in range(1, 30)]
+    state = agree(rounds(80, 2), flows, ready_queues=ready_queues)
+    assert state.tally[kernel.FINISHED] == len(flows) and state.block.shape[1] > 8
+
+
+def test_more_subflows_than_can_be_counted_are_refused():
+    plan = arrays.make_plan(rounds(8), *columns([(0, 1, 1, 0)]), delay=0, rules="paper", ready_queues=True,
+                            age_interval=0, sharing="round-robin")  # fmt: skip
+    with pytest.raises(BadInput) as refusal:
+        arrays.shapes(plan, pairs=1 << 29, cells=64)
+    assert str(refusal.value) == "node pairs at work x nodes must be fewer than 4294967296, not 6442450944"
 
 
 def test_queues_of_any_length_keep_their_order():

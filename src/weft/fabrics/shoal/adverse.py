@@ -177,7 +177,7 @@ def facing(i, s, n):
 @inlined
 def where(place, half, n, i, j):
     """The place in which i sends to j."""
-    return np.int64(place[(n if i >= half else 0) + (j - i if j >= i else j - i + n)])
+    return np.int64(place[j - i + n + (2 * n if i >= half else 0)])
 
 
 # ---------------------------------------------------------------- pairs and their cells

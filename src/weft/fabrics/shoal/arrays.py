@@ -3,8 +3,9 @@
 import numpy as np
 
 from weft.engine import fingerprint
+from weft.errors import require
 from weft.fabrics.shoal import kernel as k
-from weft.fabrics.shoal.kernel import Plan, State
+from weft.fabrics.shoal.kernel import Plan, State, Usual
 from weft.schedule.rotation import Rounds
 
 RULES = {"paper": k.PAPER, "literal": k.LITERAL, "released": 2}  # the last has a kernel of its own
@@ -24,34 +25,59 @@ def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_q
     numbers[[k.RULES, k.READY_QUEUES, k.AGE_INTERVAL]] = RULES[rules], ready_queues, age_interval
     numbers[[k.AGED, k.SHORTEST, k.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
     numbers[k.DEPTH] = 4 if n <= WIDE else 1
+    numbers[[k.STRIDE, k.ROW]] = _odd_lines(len(mirror)), -(-n // 64) * 64
+    numbers[k.SURE] = delay // epoch + 2  # so much is added to an answer, that it is not negative
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
-    return Plan(
-        numbers, schedule.shift, schedule.first, schedule.last, mirror, schedule.place.ravel(),
+    usual = rules == "paper" and ready_queues and sharing == "round-robin" and n <= WIDE
+    return (Usual if usual else Plan)(
+        numbers, schedule.shift, schedule.first, schedule.last, mirror, _from_to(schedule.place),
         (np.arange(len(mirror)) // schedule.channels).astype(np.int32), late.astype(np.int32),
         np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32),
         np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64),
     )  # fmt: skip
 
 
+def _odd_lines(places: int) -> int:
+    """So many places or a few more, that take an odd number of cache lines.
+
+    The rows of all blocks are read at one place in turn: at a power of two they would all fall into the same few
+    sets of the cache, and the second channel of a slot would find nothing of what the first one fetched.
+    """
+    return 4 * (-(-places // 4) | 1)
+
+
+def _from_to(place: np.ndarray) -> np.ndarray:
+    """(4n,) int32: `Rounds.place` by d - j + n instead of by (d - j) mod n, for each half of the nodes."""
+    return np.ascontiguousarray(np.concatenate([place, place], axis=1).ravel(), np.int32)
+
+
 def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
     """Name -> (shape, dtype) of every array of a State with room for so many pairs and cells."""
     numbers, w, flows = plan.numbers, len(plan.shift), len(plan.src)
     n, channels, air = int(numbers[k.N]), int(numbers[k.CHANNELS]), int(numbers[k.DELAY]) + 1
-    words, blocks, depth = -(-n // 64), pairs // k.SEATS, int(numbers[k.DEPTH])
+    row, blocks, depth = int(numbers[k.ROW]), pairs // k.SEATS, int(numbers[k.DEPTH])
+    q, groups, subflows = w * row, -(-n // k.SEATS // 8), pairs * int(numbers[k.STRIDE])
+    require(q < k.QUEUES, "links x places of an epoch", f"fewer than {k.QUEUES}", q)
+    _fit(subflows)
     i16, u16, i32, u32, i64, u64 = np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64
     most = -(-n // k.SEATS)  # blocks of a node
     return dict(
-        held=((w * n,), u32), owed=((w * n, 2), u32), turn=((w * n,), u16), ring=((w * n * depth,), u64),
-        spill=((2 * w * n,), u32), told=((n, 2), u32), left=((n,), u32), busy=((w, words), u64), active=((words,), u64),
-        seats=((n, 4), u32), block=((n, most), u32), able=((blocks,), u64), taken=((blocks,), u64),
-        idle=((blocks,), u32), living=((n,), u32), leave=((pairs * w,), i16), pair=((pairs, 8), i64),
+        held=((q,), u32), owed=((q,), u64), turn=((q,), u16), ring=((q * depth,), u64), spill=((2 * q,), u32),
+        told=((n,), u64), left=((n,), u32), busy=((q // 64,), u64), active=((row // 64,), u64), seats=((n * 4,), u32),
+        block=((n, most), u32), able=((groups * n,), u64), taken=((blocks,), u64), order=((blocks,), u32),
+        idle=((blocks,), u32), living=((n,), u32), leave=((subflows,), i16), pair=((pairs, 8), i64),
         target=((pairs,), u32), early=((pairs, window // 64), u64), rest=((pairs,), i64), rested=((pairs,), i64),
-        cell=((cells,), u64), link=((cells,), u32), free=((cells,), u32), sent=((air, channels, n, 8), u32),
+        cell=((cells,), u64), link=((cells,), u32), free=((cells,), u32), sent=((air, channels, n * 4), u64),
         air=((air, channels), i64), flow=((flows, 4), i64), whose=((flows,), u32), incast=((n,), i32),
         outcast=((n,), i32), waiting=((n,), i64), inflow=((n,), i32), inflow_since=((n,), i64),
         inflow_slots=((n,), i64), received=((n,), i64), lengths=((256,), i64), work=((n + 64,), u32),
+        some=((n + 64,), u32), word=((n + 64,), u64),
         tally=((k.TALLY,), i64), print=((2,), u64),
     )  # fmt: skip
+
+
+def _fit(subflows: int) -> None:
+    require(subflows < k.SUBFLOWS, "node pairs at work x nodes", f"fewer than {k.SUBFLOWS}", subflows)
 
 
 def zeros(shape, kind) -> np.ndarray:
@@ -69,7 +95,7 @@ def first_room(plan: Plan) -> tuple[int, int]:
     """Pairs and cells to make room for at first."""
     n, channels = int(plan.numbers[k.N]), int(plan.numbers[k.CHANNELS])
     pairs = min(len(plan.src), n) * k.SEATS  # a flow needs a seat, a node a block
-    return max(pairs, k.SEATS), max(64, 4 * n * channels)
+    return max(pairs, k.SEATS) + k.SEATS, max(64, 4 * n * channels)  # the first block stays empty
 
 
 def make_state(plan: Plan) -> State:
@@ -78,7 +104,8 @@ def make_state(plan: Plan) -> State:
     state = State(**{name: zeros(shape, kind) for name, (shape, kind) in shapes(plan, pairs, cells).items()})
     state.flow[:, k.FINISH] = -1
     state.free[:] = np.arange(cells)[::-1]
-    state.tally[k.FREE] = cells
+    state.tally[k.FREE], state.tally[k.PAIRS_USED] = cells, k.SEATS
+    state.taken[0] = 1
     state.print[:] = fingerprint.start()
     return state
 
@@ -98,17 +125,20 @@ def grow(state: State, why: int) -> State:
         free[old : old + used] = state.free[:used]
         state.tally[k.FREE] += old
         return state._replace(free=free, **lists)
-    if why == k.MORE_PAIRS and "block" in state._fields and state.seats[:, k.BLOCKS].max() == state.block.shape[1]:
+    if why == k.MORE_PAIRS and "block" in state._fields and state.seats[k.BLOCKS :: 4].max() == state.block.shape[1]:
         block = zeros((len(state.block), 2 * state.block.shape[1]), state.block.dtype)
         block[:, : state.block.shape[1]] = state.block
-        return state._replace(block=block)  # pairs that rest keep their seats: a node may need more than it has peers
+        # Pairs that rest keep their seats: a node may need more than it has peers.
+        return state._replace(block=block, able=_longer(state.able))
     if why == k.MORE_PAIRS:
+        if "order" in state._fields:
+            _fit(2 * state.leave.size)
         head, tail, room = int(state.tally[k.REST_HEAD]), int(state.tally[k.REST_TAIL]), len(state.rest)
         ring = np.arange(head, tail) % room  # the ring is laid straight, as it wraps at another length now
         rest, rested = _longer(state.rest), _longer(state.rested)
         rest[: tail - head], rested[: tail - head] = state.rest[ring], state.rested[ring]
         state.tally[[k.REST_HEAD, k.REST_TAIL]] = 0, tail - head
-        rows = {"leave", "pair", "target", "early", "able", "taken", "idle"} & set(state._fields)
+        rows = {"leave", "pair", "target", "early", "taken", "order", "idle"} & set(state._fields)
         return state._replace(rest=rest, rested=rested, **{name: _longer(getattr(state, name)) for name in rows})
     return state._replace(early=_wider(state))
 

@@ -1,7 +1,7 @@
 """Shoal, one slot at a time: flows start, every node sends on each channel, what has travelled arrives (§3.3).
 
 The legend: i sender, j receiver, d final destination, f application flow, h pair (the paper's flow), p place in the
-epoch (see `schedule.rotation`), c channel, q = p * n + i the link of node i in place p.
+epoch (see `schedule.rotation`), c channel, q = p * row + i the link of node i in place p, row a multiple of 64.
 
 Backpressure is lazy. For each subflow we keep the epoch from which a cell may *leave* the source: eq. (2) then reads
 `epoch + length >= leave`, and nothing is counted down. How `leave` follows from a feedback is in `notes.md`.
@@ -9,17 +9,21 @@ Backpressure is lazy. For each subflow we keep the epoch from which a cell may *
 A node's pairs sit in blocks of 8 seats, h = block * 8 + seat, and the `leave` of the 8 on one link stand side by
 side: one comparison of a vector says who may send. Epochs are counted from `BASE`, so that 16 bits hold them. The
 first few cells of a queue are inside its own cache line; only a longer queue goes on in a list. Links lie at [p, i]
-and a slot walks them in order. Both phases first list who has anything to do, then ask for the lines of those a few
-places ahead: a busy rack waits for memory, or guesses branches wrong, more than it computes.
+and a slot walks them in order.
+
+A busy rack waits for memory, or guesses branches wrong, as much as it computes. So a slot is a row of short loops, each
+over a list that the one before has made; what is a coin's throw (is there a cell, does it stay) is worked out both ways
+or sorted into lists, not branched on; and lines are asked for some places ahead.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
-from weft.engine.bits import at_most, lowest, population, prefetch
+from weft.engine.bits import at_most, either, lowest, population, prefetch
 from weft.engine.fingerprint import folded
-from weft.engine.jit import bare, inlined
+from weft.engine.jit import bare, inlined, inner
 
 PAPER, LITERAL = 0, 1
 
@@ -30,8 +34,12 @@ LATEST = AWAY - 2  # leave, as a time: a feedback that says more (some 28,000 ce
 FREE_NOW = -1  # leave: nothing is known, or nothing has to be waited for
 REBASE = 4096  # epochs after which they are counted anew
 
-# What a queue holds, in one word: cells, where its ring begins, if one of them is local, flows that are ready.
-LENGTH, HEAD_SHIFT, HEAD_BITS, LOCAL_BIT, READY_SHIFT = 0x7FFF, 15, 3, 1 << 17, 18
+# What a queue holds, in one word: cells, if one of them is local, flows that are ready, where its ring begins.
+LENGTH, LOCAL_BIT, READY_SHIFT, READY_BITS, HEAD_SHIFT = 0x7FFF, 1 << 15, 16, 0x3FFF, 30
+# A feedback owed, in one word: where `leave` has its subflow, what is known of its answer, the queue it is about.
+ANSWER_SHIFT, ANSWER_BITS, WHERE_SHIFT = 32, 0x3, 34
+SUBFLOWS, QUEUES = 1 << 32, 1 << 30  # there must be fewer
+ARRIVED = 1  # the answer, if the rules are not the paper's: there is no queue
 # A cell, in one word: its flow, its number in the pair, and OWN on its first hop.
 FLOW_BITS, SEQ_SHIFT, SEQ_BITS, OWN = 0xFFFFFFFF, 32, 0x7FFFFFFF, 1 << 63
 
@@ -47,7 +55,7 @@ class Plan(NamedTuple):
     first: np.ndarray  # (w,) int32      [p]     the nodes that send in p are first <= i < last
     last: np.ndarray  # (w,) int32
     mirror: np.ndarray  # (w,) int32     [p]     where the other direction stands
-    place: np.ndarray  # (2n,) int32     [u, s]  where shift s stands for the lower or upper half of the nodes
+    place: np.ndarray  # (4n,) int32     [u, d-j+n]  where j, of the lower or upper half of the nodes, sends to d
     slot: np.ndarray  # (w,) int32       [p]     the slot of the epoch it lies in
     late: np.ndarray  # (2e,) int32      [s-r+e] epochs by which service in slot s of an epoch trails a cell that
     #                                            leaves in slot r and travels `delay` slots
@@ -57,29 +65,70 @@ class Plan(NamedTuple):
     start: np.ndarray  # (flows,) int64  [f]     slot in which it starts, ascending
 
 
-N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTEST, HALF, DEPTH = range(12)
-NUMBERS = 12
+# numbers, where the name does not say it: SELF the self-mirrored place, DEPTH cells in a ring, STRIDE places of a block
+# in `leave`, ROW nodes of a place in `held`, SURE what is added to an answer so that it is not negative
+N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTEST, HALF = range(11)
+DEPTH, STRIDE, ROW, SURE = range(11, 15)
+NUMBERS = 15
+
+
+class Usual(NamedTuple):
+    """A Plan with the paper's rules, ready queues, round robin and rings of 4 cells, which the compiler then knows."""
+
+    numbers: np.ndarray
+    shift: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    mirror: np.ndarray
+    place: np.ndarray
+    slot: np.ndarray
+    late: np.ndarray
+    src: np.ndarray
+    dst: np.ndarray
+    cells: np.ndarray
+    start: np.ndarray
+
+
+def usual(plan) -> bool:
+    """If the plan is a Usual one: for kernels, a constant."""
+    return isinstance(plan, Usual)
+
+
+@overload(usual)
+def _usual(plan):
+    answer = plan.instance_class is Usual
+    return lambda plan: answer
+
+
+@inlined
+def options(plan):
+    """RULES, READY_QUEUES, SHORTEST and DEPTH of a plan."""
+    numbers = plan.numbers
+    if usual(plan):
+        return PAPER, 1, 0, 4
+    return numbers[RULES], numbers[READY_QUEUES], numbers[SHORTEST], numbers[DEPTH]
 
 
 class State(NamedTuple):
     """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1."""
 
-    held: np.ndarray  # (w * n,) uint32     [q]     what the queue holds, see above
-    owed: np.ndarray  # (w * n, 2) uint32   [q]     see the names below
-    turn: np.ndarray  # (w * n,) uint16     [q]     seat at which the round robin goes on
-    ring: np.ndarray  # (w * n * DEPTH,) uint64    the first cells of a queue
-    spill: np.ndarray  # (2 * w * n,) uint32       the first and last of the rest of it, as numbers of `cell`
-    told: np.ndarray  # (n, 2) uint32       [i]     the same, as reported an epoch ago on the self-mirrored link
-    left: np.ndarray  # (n,) uint32         [i]     1 + pair of the own cell that left on the self-mirrored link now
-    busy: np.ndarray  # (w, b) uint64      [p]     nodes with a cell to send, a feedback to give or a count to mend in p
+    held: np.ndarray  # (w * row,) uint32   [q]     what the queue holds, see above
+    owed: np.ndarray  # (w * row,) uint64   [q]     feedback that is owed to the peer, see above; 0 for none
+    turn: np.ndarray  # (w * row,) uint16   [q]     seat at which the round robin goes on
+    ring: np.ndarray  # (w * row * DEPTH,) uint64   the first cells of a queue
+    spill: np.ndarray  # (2 * w * row,) uint32      the first and last of the rest of it, as numbers of `cell`
+    told: np.ndarray  # (n,) uint64         [i]     feedback that was given an epoch ago on the self-mirrored link
+    left: np.ndarray  # (n,) uint32         [i]     pair of the own cell that left on the self-mirrored link now
+    busy: np.ndarray  # (w * b,) uint64     [p]     nodes with a cell to send, feedback to give or a count to mend in p
     active: np.ndarray  # (b,) uint64              nodes with cells left to release
-    seats: np.ndarray  # (n, 4) uint32      [i]     see the names below
-    block: np.ndarray  # (n, n / 8) uint32  [i, x]  the blocks of i
-    able: np.ndarray  # (m / 8,) uint64    [b]     seats whose pair has cells left to release
-    taken: np.ndarray  # (m / 8,) uint64   [b]     seats that are taken
+    seats: np.ndarray  # (n * 4,) uint32    [i]     see the names below
+    block: np.ndarray  # (n, x) uint32      [i, x]  the blocks of i
+    able: np.ndarray  # (x / 8 * n,) uint64 [x, i]  seats whose pair has cells left to release, eight blocks to a word
+    taken: np.ndarray  # (m / 8,) uint64    [b]     seats that are taken
+    order: np.ndarray  # (m / 8,) uint32    [b]     which block of its node it is
     idle: np.ndarray  # (m / 8,) uint32            blocks that belong to nobody any more, a stack
     living: np.ndarray  # (n,) uint32       [i]     1 + first of i's pairs that have undelivered cells
-    leave: np.ndarray  # (m * w,) int16    [b, p, seat]  epoch from which the next cell of the subflow may leave
+    leave: np.ndarray  # (m * STRIDE,) int16  [b, p, seat]  epoch from which the next cell of the subflow may leave
     pair: np.ndarray  # (m, 8) int64       [h]     see the names below
     target: np.ndarray  # (m,) uint32       [h]     destination
     early: np.ndarray  # (m, x) uint64     [h]     which of the 64x cells after WANT have arrived, as a ring of bits
@@ -88,7 +137,7 @@ class State(NamedTuple):
     cell: np.ndarray  # (r,) uint64
     link: np.ndarray  # (r,) uint32                 the next in its queue
     free: np.ndarray  # (r,) uint32                 cells not in use, a stack
-    sent: np.ndarray  # (a, c, n, 8) uint32         what was sent, by slot modulo a, in order; see the names below
+    sent: np.ndarray  # (a, c, n * 4) uint64        what was sent, by slot modulo a, in order; see the names below
     air: np.ndarray  # (a, c) int64                how many sent anything
     flow: np.ndarray  # (flows, 4) int64   [f]     see the names below
     whose: np.ndarray  # (flows,) uint32   [f]     its pair
@@ -100,18 +149,20 @@ class State(NamedTuple):
     inflow_slots: np.ndarray  # (n,) int64         slots in which it was not zero, up to that
     received: np.ndarray  # (n,) int64     [j]     useful cells arrived
     lengths: np.ndarray  # (256,) int64    [l]     visits that found l cells in the queue (l = 255: or more)
-    work: np.ndarray  # (n + 64,) uint32            who has anything to do; scratch
+    work: np.ndarray  # (n + 64,) uint32            who has anything to do, or which cells go on; scratch
+    some: np.ndarray  # (n + 64,) uint32            who may release a cell, or which cells have arrived; scratch
+    word: np.ndarray  # (n + 64,) uint64            the seats that may; scratch
     tally: np.ndarray  # (TALLY,) int64            see the names below
     print: np.ndarray  # (2,) uint64               the fingerprint
 
 
-# owed: 1 + pair of the last cell from the peer, until its feedback is sent; the place of the queue it went into
-ABOUT_WHOM, WHERE = range(2)
-# seats: pairs of a node with cells left to release; how many blocks it has; the first one, and the second if there is
+# seats: pairs of a node with cells left to release; how many blocks it has; where `leave` has the first one, in eights,
+# and the second if there is
 COUNT, BLOCKS, HOME, SECOND = range(4)
-# sent: flow and number of a cell, 1 + its pair, 0 if it is empty; who sent it; 1 + pair whose feedback goes along, and
-# the epoch from which that subflow may send again; 1 + the queue it will go into, 0 where it has arrived, and its place
-FLOW, SEQUENCE, WHOSE, FROM, ABOUT, WHEN, INTO, PLACE = range(8)
+# sent: a cell; where `leave` has the subflow whose feedback goes along (0: none), and the epoch from which it may send
+# again; 1 + the queue the cell will go into (0: it has arrived), and who sent it; its pair (0: it is empty), and the
+# place of that queue
+WHAT, ABOUT, INTO, WHOSE = range(4)
 # pair: 1 + application flow served last (0: none left); slot in which it became busy; cells released; every cell before
 # this one has arrived; cells arrived; cells not yet arrived; source; 1 + next living pair of the same source
 SERVED, SINCE, SEQ, WANT, GOT, UNDELIVERED, SOURCE, NEXT = range(8)
@@ -133,7 +184,7 @@ RELEASE, DELIVER, AFTER, FINISH = range(4)
     FLYING,  # cells on the wire
     REST_HEAD,
     REST_TAIL,
-    PAIRS_USED,  # pairs never used begin here, a multiple of SEATS
+    PAIRS_USED,  # pairs never used begin here, a multiple of SEATS; the first block stays empty, so 0 is no pair
     MAX_QUEUE,
     MAX_NODE,
     MAX_HELD,
@@ -149,8 +200,10 @@ TALLY = 24
 at = np.uint64  # an index that cannot be negative: Numba then does not count from the end, a tenth of the time saved
 _NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 _OWN, _SEQ, _FLOW = np.uint64(OWN), np.uint64(SEQ_SHIFT), np.uint64(FLOW_BITS)
-_SEATED = np.uint64((1 << SEATS) - 1)
-AHEAD, FAR = 8, 16  # how many nodes that send, and cells that arrive, ahead of the one at work we ask for memory
+_LOW, _HALF, _34, _TOP = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(34), np.uint64(63)
+_ANSWER, _ANSWERS, _WHERE = np.uint64(ANSWER_SHIFT), np.uint64(ANSWER_BITS), np.uint64(WHERE_SHIFT)
+_SEATED, _63, _64 = np.uint64((1 << SEATS) - 1), np.uint64(63), np.uint64(64)
+AHEAD = 8  # how many nodes ahead of the one at work we ask for memory
 
 
 @inlined
@@ -180,7 +233,7 @@ def join(pair, flow, cells, h, f, shortest):
     flow[k, AFTER] = f
 
 
-@bare
+@inner
 def vacate(plan, state):
     """Give back the seats of pairs that ended long enough ago, and blocks in which nobody sits, the last ones first."""
     tally, rest, rested, pair, taken, seats = (
@@ -190,25 +243,26 @@ def vacate(plan, state):
         tally[REST_HEAD] += 1
         taken[h >> BLOCK] &= ~(_ONE << np.uint64(h & SEAT))
         i = pair[h, SOURCE]
-        while seats[i, BLOCKS] > 0 and taken[state.block[i, seats[i, BLOCKS] - 1]] == 0:
-            seats[i, BLOCKS] -= 1
-            state.idle[tally[IDLE]] = state.block[i, seats[i, BLOCKS]]
+        while seats[4 * i + BLOCKS] > 0 and taken[state.block[i, seats[4 * i + BLOCKS] - 1]] == 0:
+            seats[4 * i + BLOCKS] -= 1
+            state.idle[tally[IDLE]] = state.block[i, seats[4 * i + BLOCKS]]
             tally[IDLE] += 1
-        if seats[i, BLOCKS] == 1:
-            seats[i, SECOND] = seats[i, HOME]
+        if seats[4 * i + BLOCKS] == 1:
+            seats[4 * i + SECOND] = seats[4 * i + HOME]
 
 
-@bare
-def take_seat(state, i):
+@inner
+def take_seat(plan, state, i):
     """A pair for node i, in its first vacant seat; -1 if there is no room."""
     tally, taken, seats = state.tally, state.taken, state.seats
-    for x in range(seats[i, BLOCKS]):
+    many = np.int64(seats[4 * i + BLOCKS])
+    for x in range(many):
         b = np.int64(state.block[i, x])
         if taken[b] != _SEATED:
             k = lowest(~taken[b])
             taken[b] |= _ONE << np.uint64(k)
             return b * SEATS + k
-    if seats[i, BLOCKS] == state.block.shape[1]:
+    if many == state.block.shape[1]:
         return -1
     if tally[IDLE] > 0:
         tally[IDLE] -= 1
@@ -218,22 +272,22 @@ def take_seat(state, i):
         tally[PAIRS_USED] += SEATS
     else:
         return -1
-    if seats[i, BLOCKS] == 0:
-        seats[i, HOME] = b
-    if seats[i, BLOCKS] <= 1:
-        seats[i, SECOND] = b
-    state.block[i, seats[i, BLOCKS]] = b
-    seats[i, BLOCKS] += 1
-    taken[b], state.able[b] = _ONE, 0
+    if many == 0:
+        seats[4 * i + HOME] = b * plan.numbers[STRIDE]
+    if many <= 1:
+        seats[4 * i + SECOND] = b * plan.numbers[STRIDE]
+    state.block[i, many] = b
+    seats[4 * i + BLOCKS] += 1
+    taken[b], state.order[b] = _ONE, many
     return b * SEATS
 
 
-@bare
+@inner
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
     numbers, src, dst, cells, start = plan.numbers, plan.src, plan.dst, plan.cells, plan.start
     tally, pair, target, living, flow = state.tally, state.pair, state.target, state.living, state.flow
-    slot, w = tally[SLOT], plan.shift.size
+    slot, w = tally[SLOT], numbers[STRIDE]
     if tally[REST_HEAD] < tally[REST_TAIL]:
         vacate(plan, state)
     while tally[STARTED] < start.size and start[tally[STARTED]] <= slot:
@@ -243,21 +297,22 @@ def start_flows(plan, state):
         while h >= 0 and target[h] != d:
             h = pair[h, NEXT] - 1
         if h < 0:
-            h = take_seat(state, i)
+            h = take_seat(plan, state, i)
             if h < 0:
                 return False
             pair[h, :] = 0
             pair[h, SOURCE], pair[h, NEXT], target[h] = i, living[i], d
             living[i] = h + 1
-            for p in range(w):
+            for p in range(plan.shift.size):
                 state.leave[subflow(h, p, w)] = FREE_NOW
             state.early[h, :] = 0
             state.incast[d] += 1
             state.outcast[i] += 1
             tally[LIVE] += 1
         if pair[h, SERVED] == 0:  # nothing left to release: it becomes busy now
-            state.able[h >> BLOCK] |= _ONE << np.uint64(h & SEAT)
-            state.seats[i, COUNT] += 1
+            seat = np.int64(state.order[h >> BLOCK]) * SEATS + (h & SEAT)
+            state.able[(seat >> 6) * numbers[N] + i] |= _ONE << np.uint64(seat & 63)
+            state.seats[4 * i + COUNT] += 1
             state.active[i >> 6] |= _ONE << np.uint64(i & 63)
             pair[h, SINCE] = slot
             tally[ACTIVE] += 1
@@ -316,46 +371,33 @@ def refill(ring, spill, cell, link, free, spare, q, head, depth):
 
 
 @inlined
-def may_send(leave, able, b, p, w, limit):
-    """Seats of block b whose pair has cells left and may send in place p: eq. (2)."""
-    return at_most(leave, (b * w + p) << BLOCK, limit) & able[at(b)]
+def group_may_send(leave, able, block, many, i, group, n, p, w, limit):
+    """Seats in the eight blocks of i from 8 * group on whose pair has cells left and may send in place p: eq. (2)."""
+    who = _NONE
+    for x in range(group * 8, min(many, group * 8 + 8)):
+        b = np.int64(block[at(i), at(x)])
+        who |= at_most(leave, (b * w + p) << BLOCK, limit) << np.uint64((x & 7) * SEATS)
+    return who & able[at(group * n + i)]
 
 
-@bare
+@inner
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
-    numbers, shift, first, last, mirror, place, slot_of, late, _, _, _, _ = plan
-    held, owed, turn, ring, spill, busy, active, seats, block, able = (
-        state.held, state.owed, state.turn, state.ring, state.spill, state.busy, state.active, state.seats, state.block,
-        state.able)  # fmt: skip
-    leave, pair, target, cell, link, free, flow, whose, early = (
-        state.leave, state.pair, state.target, state.cell, state.link, state.free, state.flow, state.whose,
-        state.early)  # fmt: skip
-    told, left, waiting, lengths, work, tally = (
-        state.told, state.left, state.waiting, state.lengths, state.work, state.tally)  # fmt: skip
-    n, channels, epoch, delay, w = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY], shift.size
-    self_place, rules, ready_queues = numbers[SELF], numbers[RULES], numbers[READY_QUEUES]
-    age_interval, shortest, half, depth = numbers[AGE_INTERVAL], numbers[SHORTEST], numbers[HALF], numbers[DEPTH]
-    young = numbers[AGED] * age_interval  # slots in which a pair's age counts
-    e, base = slot // epoch - tally[BASE], slot % epoch * channels
-    air_of = slot % (delay + 1)
-    words = early.shape[1]
-    window = words * 64 - channels
-    local_cells = forwarded = owing = ended_pairs = 0
-    spare, longest, fullest = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE]
+    numbers, first, last = plan.numbers, plan.first, plan.last
+    busy, active, work, tally = state.busy, state.active, state.work, state.tally
+    n, channels, epoch, self_place = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[SELF]
+    air_of = slot % (numbers[DELAY] + 1)
     narrow = False
-
     for c in range(channels):
-        p = base + c
+        p = slot % epoch * channels + c
         if first[p] >= last[p]:
             continue  # dark
-        hop, r, sent, out = shift[at(p)], np.int64(mirror[at(p)]), state.sent[air_of, c], 0
-        slot_r = slot_of[at(r)]
         if p == self_place:
-            left[:] = 0
-        workers = 0
-        for b in range(active.size):
-            todo = active[b] | busy[p, b]
+            state.left[:] = 0
+        workers, words = 0, active.size
+        for b in range(words):
+            todo = active[b] | busy[p * words + b]
+            busy[p * words + b] = 0
             while todo != 0:
                 work[at(workers)] = b * 64 + lowest(todo)
                 workers += 1
@@ -370,301 +412,364 @@ def send(plan, state, slot):
         tally[VISITS] += workers
         for k in range(workers, workers + AHEAD):
             work[at(k)] = 0
+        workers = np.int64(workers)  # one type, or all is compiled twice
+        willing = look(plan, state, slot, p, workers)
+        narrow |= release(plan, state, slot, p, willing)
+        state.air[air_of, c] = dispatch(plan, state, slot, p, state.sent[air_of, c], workers)
+    return narrow
 
-        for k in range(workers):
-            i = np.int64(work[at(k + AHEAD)])  # ahead: who may send, and the queue to report on
-            prefetch(leave, (np.int64(seats[at(i), HOME]) * w + p) << BLOCK)
-            prefetch(leave, (np.int64(seats[at(i), SECOND]) * w + p) << BLOCK)
-            prefetch(held, np.int64(owed[at(p * n + i), WHERE]) * n + i)
-            prefetch(ring, (p * n + i) * depth)
 
-            i = np.int64(work[at(k)])
-            q = p * n + i
-            holds = held[at(q)]
-            length = np.int64(holds & LENGTH)
-            lengths[at(length if length < 255 else 255)] += 1
-            local = holds & LOCAL_BIT
-            ready = 0
+@inner
+def look(plan, state, slot, p, workers):
+    """List who may release a cell by eq. (2), with the seats that may; returns how many."""
+    numbers = plan.numbers
+    held, seats, block, leave, able, lengths, work, some, word = (
+        state.held, state.seats, state.block, state.leave, state.able, state.lengths, state.work, state.some,
+        state.word)  # fmt: skip
+    n, w, row = numbers[N], numbers[STRIDE], numbers[ROW]
+    _, ready_queues, _, _ = options(plan)
+    e, willing = slot // numbers[EPOCH] - state.tally[BASE], 0
+    for k in range(workers):
+        i = np.int64(work[at(k + AHEAD)])
+        prefetch(leave, (np.int64(seats[at(4 * i + HOME)]) + p) << BLOCK)
+        prefetch(leave, (np.int64(seats[at(4 * i + SECOND)]) + p) << BLOCK)
 
-            # The head of the queue, if it is not empty: nothing that happens below gets in front of it.
-            head, what, full = np.int64(holds) >> HEAD_SHIFT & HEAD_BITS, _NONE, length > 0
-            if full:
-                what = ring[at(q * depth + head)]
-                if length > depth:
-                    spare = refill(ring, spill, cell, link, free, spare, q, head, depth)
-                head = (head + 1) & (depth - 1)
+        i = np.int64(work[at(k)])
+        q = p * row + i
+        holds = np.int64(held[at(q)]) & ~(READY_BITS << READY_SHIFT)
+        length = holds & LENGTH
+        lengths[at(min(length, 255))] += 1
+        # Without ready queues, what is released on the way counts as well: every seat is looked at.
+        limit = min(e + length, LATEST) if ready_queues else LATEST
+        # Two blocks without a branch: most nodes have one or two.
+        who = at_most(leave, (np.int64(seats[at(4 * i + HOME)]) + p) << BLOCK, limit)
+        who |= at_most(leave, (np.int64(seats[at(4 * i + SECOND)]) + p) << BLOCK, limit) << np.uint64(SEATS)
+        who &= able[at(i)]
+        ready, many = population(who), np.int64(seats[at(4 * i + BLOCKS)])
+        if many > 2:
+            who = group_may_send(leave, able, block, many, i, 0, n, p, w, limit)
+            ready = population(who)
+            for group in range(1, many + 7 >> 3):
+                ready += population(group_may_send(leave, able, block, many, i, group, n, p, w, limit))
+        held[at(q)] = holds | (ready if ready_queues else 0) << READY_SHIFT
+        some[at(willing)], word[at(willing)] = i, who
+        willing += np.int64(ready > 0) & (np.int64(holds & LOCAL_BIT == 0) | 1 - ready_queues)
+    return willing
 
-            # Release: eq. (2) over the flows of this node, in turn.
-            released = 0
-            if seats[at(i), COUNT] > 0:
-                many = np.int64(seats[at(i), BLOCKS])
-                # Without ready queues, what is released on the way counts as well: every seat is looked at.
+
+@inner
+def release(plan, state, slot, p, willing):
+    """Let those on the list release a cell, in turn, to the end of the queue. True if a pair's window is full."""
+    numbers = plan.numbers
+    held, turn, ring, spill, seats, block, able, leave, pair, cell, link, free, flow, waiting, tally = (
+        state.held, state.turn, state.ring, state.spill, state.seats, state.block, state.able, state.leave, state.pair,
+        state.cell, state.link, state.free, state.flow, state.waiting, state.tally)  # fmt: skip
+    n, w, row, age_interval = numbers[N], numbers[STRIDE], numbers[ROW], numbers[AGE_INTERVAL]
+    _, ready_queues, shortest, depth = options(plan)
+    young = numbers[AGED] * age_interval  # slots in which a pair's age counts
+    e, window = slot // numbers[EPOCH] - tally[BASE], state.early.shape[1] * 64 - numbers[CHANNELS]
+    spare, longest, fullest, narrow = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE], False
+    if pair.shape[1] != 8 or flow.shape[1] != 4:
+        return False  # said for the compiler
+    for k in range(willing):
+        i, home = np.int64(state.some[at(k)]), state.word[at(k)]
+        q = p * row + i
+        holds = np.int64(held[at(q)])
+        length, head = holds & LENGTH, holds >> HEAD_SHIFT
+        many = np.int64(seats[at(4 * i + BLOCKS)])
+        groups, released = many + 7 >> 3, 0
+        since = np.int64(turn[at(q)])
+        since = since if since < groups * 64 else 0
+        group, spin = since >> 6, np.uint64(since & 63)
+        for step in range(groups + (1 if groups > 1 else 0)):
+            if groups == 1:  # one word: it is turned until the seat whose turn it is comes first
+                who = home >> spin | home << (_64 - spin & _63)
+            else:  # the group of the turn comes twice: its end first, its beginning last
                 limit = min(e + length, LATEST) if ready_queues else LATEST
-                home = may_send(leave, able, np.int64(seats[at(i), HOME]), p, w, limit)
-                ready = population(home)
-                for x in range(1, many):
-                    ready += population(may_send(leave, able, np.int64(block[at(i), at(x)]), p, w, limit))
-                if ready > 0 and not (ready_queues and local):
-                    since = np.int64(turn[at(q)])
-                    begin = since >> BLOCK
-                    later = _ALL << np.uint64(since & SEAT)
-                    if begin >= many:
-                        begin, later = 0, _ALL
-                    for step in range(many + 1):  # the block of the turn comes twice: its end first, its beginning last
-                        x = begin + step if begin + step < many else begin + step - many
-                        who = home
-                        if x > 0:
-                            who = may_send(leave, able, np.int64(block[at(i), at(x)]), p, w, limit)
-                        if step == 0:
-                            who &= later
-                        elif step == many:
-                            who &= ~later
-                        while who != 0:
-                            seat = lowest(who)
-                            who &= who - _ONE
-                            h = (np.int64(block[at(i), at(x)]) << BLOCK) + seat
-                            seen = length
-                            if not ready_queues:
-                                seen += released
-                                if leave[at(subflow(h, p, w))] > e + seen:
-                                    continue
-                            aged = slot - pair[at(h), SINCE]
-                            if seen > 1 and aged < young and seen > 1 << aged // age_interval:
-                                continue
-                            g = next_flow(pair, flow, h, shortest)
-                            number = pair[at(h), SEQ]
-                            narrow |= number - pair[at(h), WANT] >= window
-                            pair[at(h), SEQ] = number + 1
-                            leave[at(subflow(h, p, w))] = AWAY
-                            new = _OWN | np.uint64(number & SEQ_BITS) << _SEQ | np.uint64(g)
-                            if full:  # the head has been taken off
-                                spare = append(
-                                    ring, spill, cell, link, free, spare, q, head, length + released - 1, depth,
-                                    new)  # fmt: skip
-                            else:
-                                what, full = new, True
-                            released += 1
-                            turn[at(q)] = (x << BLOCK) + seat + 1
-                            if pair[at(h), SERVED] == 0:
-                                able[at(h >> BLOCK)] &= ~(_ONE << np.uint64(seat))
-                                seats[at(i), COUNT] -= 1
-                                ended_pairs += 1
-                            if ready_queues:
-                                break
-                        if ready_queues and released > 0:
-                            break
-                    if seats[at(i), COUNT] == 0:
-                        active[at(i >> 6)] &= ~(_ONE << np.uint64(i & 63))
-                ready = ready - released if ready_queues else 0
-                length += released
-                if length > longest:
-                    longest = length
-                waiting[at(i)] += released
-                if waiting[at(i)] > fullest:
-                    fullest = waiting[at(i)]
-
-            # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-            debt, m = np.int64(owed[at(q), ABOUT_WHOM]), np.int64(owed[at(q), WHERE])
-            if p == self_place:
-                again, told[at(i), ABOUT_WHOM] = np.int64(told[at(i), ABOUT_WHOM]), debt
-                before, told[at(i), WHERE] = np.int64(told[at(i), WHERE]), m
-                if debt == 0:
-                    debt, m = again, before
-                elif again == 0:
-                    owing += 1  # it will be said twice; else what was to be said again is not
-            when = 0
-            if debt != 0:
-                owed[at(q), ABOUT_WHOM] = 0
-                there = held[at(m * n + i)]
-                ahead = np.int64(there & LENGTH) + np.int64(there >> READY_SHIFT)
-                if rules == PAPER:
-                    when = e + ahead - 1 + late[at(slot_of[at(m)] - slot_r + epoch)] + (1 if m < p else 0)
-                else:
-                    if target[at(debt - 1)] == i:  # it has arrived
-                        ahead = 0
-                    elif ready_queues and ahead > 0:
-                        ahead -= 1
-                    when = (slot + delay + epoch - slot_r) // epoch - tally[BASE] + ahead
-                when = max(min(when, LATEST), 0)
-                prefetch(leave, subflow(debt - 1, r, w))
-
-            # What goes out: the head of the queue, or an empty cell. Where it goes to is asked for now, used later.
-            if full:
-                length -= 1
-                waiting[at(i)] -= 1
-                f, seq = np.int64(what & _FLOW), np.int64(what >> _SEQ) & SEQ_BITS
-                h = np.int64(whose[at(f)])
-                into = m = np.int64(0)
-                if what & _OWN != 0:
-                    local_cells += 1
-                    local = LOCAL_BIT if released > 0 and length > 0 else 0
-                    j = i + hop
-                    if j >= n:
-                        j -= n
-                    d = np.int64(target[at(h)])
-                    if d != j:
-                        m = np.int64(place[at((n if j >= half else 0) + (d - j if d > j else d - j + n))])
-                        into = m * n + j + 1
-                        if p == self_place:
-                            leave[at(subflow(h, p, w))] = SENT
-                            left[at(i)] = h + 1
-                    elif rules == PAPER:
-                        leave[at(subflow(h, p, w))] = FREE_NOW
-                else:
-                    forwarded += 1
-                    if released > 0:
-                        local = LOCAL_BIT
-                x = at(out)
-                sent[x, FLOW], sent[x, SEQUENCE], sent[x, WHOSE], sent[x, FROM] = f, seq, h + 1, i
-                sent[x, ABOUT], sent[x, WHEN], sent[x, INTO], sent[x, PLACE] = debt, when, into, m
-                out += 1
-            elif debt != 0:
-                x = at(out)
-                sent[x, WHOSE], sent[x, FROM], sent[x, ABOUT], sent[x, WHEN] = 0, i, debt, when
-                out += 1
-            held[at(q)] = length | head << HEAD_SHIFT | local | ready << READY_SHIFT
-            # A count of ready flows must be looked at again, or it would stay.
-            again = length > 0 or ready > 0 or (p == self_place and told[at(i), ABOUT_WHOM] != 0)
-            mask = _ONE << np.uint64(i & 63)
-            busy[at(p), at(i >> 6)] = busy[at(p), at(i >> 6)] & ~mask | (mask if again else _NONE)
-        state.air[air_of, c] = out
-
-    tally[LOCAL] += local_cells
-    tally[FORWARDED] += forwarded
-    tally[OWING] += owing
-    tally[FLYING] += local_cells + forwarded
-    tally[ACTIVE] -= ended_pairs
+                who = group_may_send(leave, able, block, many, i, group, n, p, w, limit)
+                if step == 0:
+                    who &= _ALL << spin
+                elif step == groups:
+                    who &= ~(_ALL << spin)
+            while who != 0:
+                seat = lowest(who)
+                who &= who - _ONE
+                if groups == 1:
+                    seat = seat + np.int64(spin) & 63
+                seat += group << 6
+                h = (np.int64(block[at(i), at(seat >> BLOCK)]) << BLOCK) + (seat & SEAT)
+                seen = length
+                if not ready_queues:
+                    seen += released
+                    if leave[at(subflow(h, p, w))] > e + seen:
+                        continue
+                aged = slot - pair[at(h), SINCE]
+                if seen > 1 and aged < young and seen > 1 << aged // age_interval:
+                    continue
+                f = next_flow(pair, flow, h, shortest)
+                number = pair[at(h), SEQ]
+                narrow |= number - pair[at(h), WANT] >= window
+                pair[at(h), SEQ] = number + 1
+                leave[at(subflow(h, p, w))] = AWAY
+                new = _OWN | np.uint64(number & SEQ_BITS) << _SEQ | np.uint64(f)
+                spare = append(ring, spill, cell, link, free, spare, q, head, length + released, depth, new)
+                released += 1
+                turn[at(q)] = seat + 1
+                if pair[at(h), SERVED] == 0:
+                    able[at((seat >> 6) * n + i)] &= ~(_ONE << np.uint64(seat & 63))
+                    seats[at(4 * i + COUNT)] -= 1
+                    tally[ACTIVE] -= 1
+                    if seats[at(4 * i + COUNT)] == 0:
+                        state.active[at(i >> 6)] &= ~(_ONE << np.uint64(i & 63))
+                if ready_queues:
+                    break
+            if ready_queues and released > 0:
+                break
+            group = group + 1 if group + 1 < groups else 0
+        if released > 0:
+            held[at(q)] = holds + released - (1 << READY_SHIFT if ready_queues else 0) | LOCAL_BIT
+            waiting[at(i)] += released
+            longest, fullest = max(longest, length + released), max(fullest, waiting[at(i)])
     tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE] = spare, longest, fullest
     return narrow
 
 
-@bare
+@inner
+def dispatch(plan, state, slot, p, sent, workers):
+    """Let everybody on the list send the head of the queue, or an empty cell with feedback; returns how many do.
+
+    If there is a cell, and if one is owed feedback, is nearly a coin's throw. So everything is worked out in any case,
+    from whatever an old cell says, and used if it is true.
+    """
+    numbers, place = plan.numbers, plan.place
+    held, owed, ring, spill, busy, leave, cell, link, free, target, whose, waiting, told, work, tally = (
+        state.held, state.owed, state.ring, state.spill, state.busy, state.leave, state.cell, state.link, state.free,
+        state.target, state.whose, state.waiting, state.told, state.work, state.tally)  # fmt: skip
+    n, epoch, row, half, w = numbers[N], numbers[EPOCH], numbers[ROW], numbers[HALF], numbers[STRIDE]
+    rules, ready_queues, _, depth = options(plan)
+    paper = rules == PAPER
+    hop, here = np.int64(plan.shift[p]), p == numbers[SELF]
+    now = slot // epoch - numbers[SURE]
+    if not paper:
+        now = (slot + numbers[DELAY] + epoch - plan.slot[plan.mirror[p]]) // epoch
+    now -= tally[BASE]
+    pop = (1 << HEAD_SHIFT if depth > 1 else 0) - 1  # added to what a queue holds: its ring begins later, it is shorter
+    spare, out, all_cells, own_cells = tally[FREE], 0, 0, 0
+    for k in range(workers):
+        prefetch(held, np.int64(owed[at(p * row + work[at(k + AHEAD)])] >> _WHERE))  # the queue to report on
+
+        # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
+        i = np.int64(work[at(k)])
+        q = p * row + i
+        debt = owed[at(q)]
+        owed[at(q)] = 0
+        if here:
+            again, told[at(i)] = told[at(i)], debt
+            if debt == 0:
+                debt = again
+            elif again == 0:
+                tally[OWING] += 1  # it will be said twice; else what was to be said again is not
+        there, answer = np.int64(held[at(debt >> _WHERE)]), np.int64(debt >> _ANSWER & _ANSWERS)
+        ahead = (there & LENGTH) + (there >> READY_SHIFT & READY_BITS)
+        if not paper:
+            ahead = 0 if answer == ARRIVED else max(ahead - (1 if ready_queues else 0), 0)
+            answer = 0
+        when, about = np.uint64(max(min(now + ahead + answer, LATEST), 0)), debt & _LOW
+        prefetch(leave, np.int64(about))
+
+        # The cell: where it will go to.
+        holds = np.int64(held[at(q)])
+        length = holds & LENGTH
+        full = np.int64(length > 0)
+        head = holds >> HEAD_SHIFT
+        what = ring[at(q * depth + head)]
+        if length > depth:
+            spare = refill(ring, spill, cell, link, free, spare, q, head, depth)
+        own = np.int64(what >> _TOP) & full
+        h = np.int64(whose[at(what & _FLOW)])
+        d, j = np.int64(target[at(h)]), i + hop
+        j -= either(j >= n, n, 0)
+        m = np.int64(place[at(d - j + n + either(j >= half, 2 * n, 0))])
+        into = either(d != j, m * row + j + 1, 0) & -full
+        if ((d ^ j) | (own ^ 1)) == 0 and paper:  # one test for both: each by itself is a coin's throw
+            leave[at(subflow(h, p, w))] = FREE_NOW
+        if here and own > 0 and d != j:
+            leave[at(subflow(h, p, w))] = SENT
+            state.left[at(i)] = h
+        x = at(4 * out)
+        sent[x + at(WHAT)], sent[x + at(ABOUT)] = what, about | when << _HALF
+        sent[x + at(INTO)] = np.uint64(into) | np.uint64(i << 2 | either(d != j, 0, 2 - own)) << _HALF
+        sent[x + at(WHOSE)] = np.uint64(h & -full) | np.uint64(m) << _HALF
+        out += full | np.int64(about != 0)
+        all_cells += full
+        own_cells += own
+        waiting[at(i)] -= full
+
+        left = holds + (pop & -full) & ~(own * LOCAL_BIT)
+        held[at(q)] = left
+        # A count of ready flows must be looked at again, or it would stay.
+        again = np.int64(left & (LENGTH | READY_BITS << READY_SHIFT) != 0)
+        if here:
+            again |= np.int64(told[at(i)] != 0)
+        busy[at(q >> 6)] |= np.uint64(again) << np.uint64(q & 63)
+    tally[FREE] = spare
+    tally[LOCAL] += own_cells
+    tally[FORWARDED] += all_cells - own_cells
+    tally[FLYING] += all_cells
+    return out
+
+
+@inner
 def receive(plan, state, slot):
-    """Take in what was sent `delay` slots ago: first the feedback, then the cell."""
-    numbers, shift, mirror = plan.numbers, plan.shift, plan.mirror
-    held, owed, ring, spill, busy, leave, target, cell, link, pair, flow = (
-        state.held, state.owed, state.ring, state.spill, state.busy, state.leave, state.target, state.cell, state.link,
-        state.pair, state.flow)  # fmt: skip
-    tally, print_, waiting, incast, outcast, left, free, received, early = (
-        state.tally, state.print, state.waiting, state.incast, state.outcast, state.left, state.free,
-        state.received, state.early)  # fmt: skip
-    n, channels, epoch, delay = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY]
-    self_place, rules, ready_queues = numbers[SELF], numbers[RULES], numbers[READY_QUEUES]
-    w, depth, words = shift.size, numbers[DEPTH], early.shape[1]
+    """Take in what was sent `delay` slots ago: the feedback, the cells that go on, the cells that have arrived."""
+    numbers = plan.numbers
+    channels, epoch, delay, self_place = numbers[CHANNELS], numbers[EPOCH], numbers[DELAY], numbers[SELF]
     air_of = (slot + 1) % (delay + 1)
     base = (slot - delay) % epoch * channels
-    first_channel = self_place - base if base <= self_place < base + channels else 0
-    longest, fullest = tally[MAX_QUEUE], tally[MAX_NODE]
-    spare, most_held = tally[FREE], tally[MAX_HELD]
-    inflow, inflow_since, inflow_slots, living, rest, rested = (
-        state.inflow, state.inflow_since, state.inflow_slots, state.living, state.rest, state.rested)  # fmt: skip
-    over = over_subflow = flying = owing = delivered = relayed = 0
-    seen, known = print_[0], print_[1]
-
+    # The self-mirrored link goes first: its sender counts on no stranger's cell coming between.
+    first = self_place - base if base <= self_place < base + channels else 0
     for turn in range(channels):
-        # The self-mirrored link goes first: its sender counts on no stranger's cell coming between.
-        if turn == 0:
-            c = first_channel
-        else:
-            c = turn if turn > first_channel else turn - 1
-        p = base + c
-        s, r = np.int64(shift[p]), np.int64(mirror[p])
+        c = first if turn == 0 else (turn if turn > first else turn - 1)
         sent, senders = state.sent[air_of, c], state.air[air_of, c]
         state.air[air_of, c] = 0
-        for k in range(senders):
-            x = at(min(k + FAR, n - 1))  # ahead: where the cell goes, without a branch, and the subflow it speaks of
-            h, into = np.int64(sent[x, WHOSE]), np.int64(sent[x, INTO])
-            arrives = h > 0 and into == 0
-            prefetch(pair, (h - 1) * 8 if arrives else 0)
-            prefetch(flow, np.int64(sent[x, FLOW]) * 4 if arrives else 0)
-            bits = (np.int64(sent[x, SEQUENCE]) & (words * 64 - 1)) >> 6
-            prefetch(early, (h - 1) * words + bits if arrives else 0)
-            prefetch(ring, (into - 1) * depth if into > 0 else 0)
-            prefetch(held, into - 1 if into > 0 else 0)
-            x = at(k)
-            i = np.int64(sent[x, FROM])
-            j = i + s
-            if j >= n:
-                j -= n
-            h = np.int64(sent[x, ABOUT]) - 1
-            if h >= 0:
-                owing += 1
-                if p != self_place:
-                    leave[at(subflow(h, r, w))] = sent[x, WHEN]
-                elif leave[at(subflow(h, r, w))] != AWAY:  # else it is about an earlier cell than the one that waits
-                    when = np.int64(sent[x, WHEN]) + (1 if left[at(j)] == h + 1 else 0)
-                    leave[at(subflow(h, r, w))] = min(when, LATEST)
-            h = np.int64(sent[x, WHOSE]) - 1
-            if h < 0:
-                continue
-            flying += 1
-            f, seq = np.int64(sent[x, FLOW]), np.int64(sent[x, SEQUENCE])
-            q = np.int64(sent[x, INTO]) - 1
-            if q >= 0:
-                holds = np.int64(held[at(q)])
-                length, head = holds & LENGTH, holds >> HEAD_SHIFT & HEAD_BITS
-                if rules == LITERAL:
-                    for other in range(length):
-                        if state.whose[nth(ring, spill, cell, link, q, head, depth, other) & _FLOW] == h:
-                            over_subflow += 1
-                            break
-                new = np.uint64(seq) << _SEQ | np.uint64(f)
-                spare = append(ring, spill, cell, link, free, spare, q, head, length, depth, new)
-                held[at(q)] += 1
-                mask = _ONE << np.uint64(j & 63)
-                busy[sent[x, PLACE], at(j >> 6)] |= mask
-                owed[at(r * n + j), ABOUT_WHOM], owed[at(r * n + j), WHERE] = h + 1, sent[x, PLACE]
-                busy[at(r), at(j >> 6)] |= mask
-                owing -= 1
-                relayed += 1
-                waiting[at(j)] += 1
-                if length >= longest:
-                    longest = length + 1
-                if waiting[at(j)] > fullest:
-                    fullest = waiting[at(j)]
-                if length >= incast[target[at(h)]] + (1 if ready_queues else outcast[at(j)]):
-                    over += 1
-                seen, known = folded(seen, known, slot, f << 20 | j << 2)
-                continue
-            if pair[at(h), SOURCE] == i:
-                seen, known = folded(seen, known, slot, f << 20 | j << 2 | 1)
-                if rules == LITERAL:
-                    owed[at(r * n + j), ABOUT_WHOM], owed[at(r * n + j), WHERE] = h + 1, r
-                    busy[at(r), at(j >> 6)] |= _ONE << np.uint64(j & 63)
-                    owing -= 1
-            else:
-                seen, known = folded(seen, known, slot, f << 20 | j << 2 | 2)
-            delivered += 1
-            received[at(j)] += 1
-            ahead = reorder(pair, early, h, seq)
-            if ahead > most_held:
-                most_held = ahead
-            flow[at(f), DELIVER] -= 1
-            if flow[at(f), DELIVER] == 0:
-                flow[at(f), FINISH] = slot
-                tally[FINISHED] += 1
-                inflow[j] -= 1
-                if inflow[j] == 0:
-                    inflow_slots[j] += slot + 1 - inflow_since[j]
-            pair[at(h), UNDELIVERED] -= 1
-            if pair[at(h), UNDELIVERED] == 0:
-                end_pair(pair, living, h)
-                incast[j] -= 1
-                outcast[pair[at(h), SOURCE]] -= 1
-                tally[LIVE] -= 1
-                rest[tally[REST_TAIL] % rest.size] = h
-                rested[tally[REST_TAIL] % rest.size] = slot + 2 * (epoch + delay + 1)
-                tally[REST_TAIL] += 1
+        going, staying = sort(plan, state, slot, base + c, sent, senders)
+        queue_up(plan, state, base + c, sent, going)
+        arrive(plan, state, slot, base + c, sent, staying)
 
-    tally[FREE], tally[MAX_HELD] = spare, most_held
-    tally[DELIVERED] += delivered
-    tally[RELAYED] += relayed
-    print_[0], print_[1] = seen, known
-    tally[FLYING] -= flying
-    tally[OWING] -= owing
-    tally[MAX_QUEUE], tally[MAX_NODE] = longest, fullest
+
+@inner
+def sort(plan, state, slot, p, sent, senders):
+    """Take in the feedback, fold the fingerprint, and list the cells that go on and those that stay; says how many."""
+    numbers = plan.numbers
+    leave, work, some, tally = state.leave, state.work, state.some, state.tally
+    n, w, s = numbers[N], numbers[STRIDE], np.int64(plan.shift[p])
+    here = p == numbers[SELF]
+    seen, known = state.print[0], state.print[1]
+    going = staying = said = 0
+    for k in range(senders):
+        x = at(4 * k)
+        note, where = sent[x + at(ABOUT)], sent[x + at(INTO)]
+        about, into = note & _LOW, where & _LOW
+        j = np.int64(where >> _34) + s
+        j -= either(j >= n, n, 0)
+        said += np.int64(about != 0)
+        if not here:
+            leave[about] = np.int64(note >> _HALF)
+        elif about != 0 and leave[about] != AWAY:  # else it is about an earlier cell than the one that waits
+            h = (np.int64(about) >> BLOCK) // w << BLOCK | np.int64(about) & SEAT
+            leave[about] = min(np.int64(note >> _HALF) + (1 if state.left[at(j)] == h else 0), LATEST)
+        what, h = sent[x + at(WHAT)], np.int64(sent[x + at(WHOSE)] & _LOW)
+        event = (what & _FLOW) << np.uint64(20) | np.uint64(j) << np.uint64(2) | where >> _HALF & np.uint64(3)
+        after, behind = folded(seen, known, slot, event)
+        seen, known = either(h > 0, after, seen), either(h > 0, behind, known)
+        work[at(going)], some[at(staying)] = k, k
+        going += np.int64(into != 0)
+        staying += np.int64(into == 0) & np.int64(h > 0)
+    state.print[0], state.print[1] = seen, known
+    tally[OWING] -= said
+    tally[FLYING] -= going + staying
+    return going, staying
+
+
+@inner
+def queue_up(plan, state, p, sent, going):
+    """Put the cells that go on into their queues; the node that sent each of them is owed a feedback."""
+    numbers, slot_of, late = plan.numbers, plan.slot, plan.late
+    held, owed, ring, spill, busy, cell, link, free, waiting, incast, target, work, tally = (
+        state.held, state.owed, state.ring, state.spill, state.busy, state.cell, state.link, state.free, state.waiting,
+        state.incast, state.target, state.work, state.tally)  # fmt: skip
+    n, epoch, row, w = numbers[N], numbers[EPOCH], numbers[ROW], numbers[STRIDE]
+    rules, ready_queues, _, depth = options(plan)
+    s, r = np.int64(plan.shift[p]), np.int64(plan.mirror[p])
+    slot_p, sure = slot_of[p], numbers[SURE] - 1
+    spare, longest, fullest, over = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE], 0
+    for k in range(going, going + AHEAD):
+        work[at(k)] = 0
+    for k in range(going):
+        q = np.int64(sent[at(4 * np.int64(work[at(k + AHEAD)]) + INTO)] & _LOW)
+        prefetch(ring, q * depth)
+        prefetch(held, q)
+        x = at(4 * np.int64(work[at(k)]))
+        where, whose, what = sent[x + at(INTO)], sent[x + at(WHOSE)], sent[x + at(WHAT)]
+        q, h, m = np.int64(where & _LOW) - 1, np.int64(whose & _LOW), np.int64(whose >> _HALF)
+        j = np.int64(where >> _34) + s
+        j -= either(j >= n, n, 0)
+        holds = np.int64(held[at(q)])
+        length, head = holds & LENGTH, holds >> HEAD_SHIFT
+        if rules == LITERAL:
+            for other in range(length):
+                if state.whose[nth(ring, spill, cell, link, q, head, depth, other) & _FLOW] == h:
+                    tally[OVER_SUBFLOW] += 1
+                    break
+        spare = append(ring, spill, cell, link, free, spare, q, head, length, depth, what & ~_OWN)
+        held[at(q)] = holds + 1
+        busy[at(q >> 6)] |= _ONE << np.uint64(q & 63)
+        answer = 0
+        if rules == PAPER:  # see notes.md; only `ahead` is missing
+            answer = late[at(slot_of[at(m)] - slot_p + epoch)] + np.int64(m < r) + sure
+        back = r * row + j
+        debt = np.uint64(subflow(h, p, w)) | np.uint64(answer) << _ANSWER
+        owed[at(back)] = debt | np.uint64(q) << _WHERE
+        busy[at(back >> 6)] |= _ONE << np.uint64(back & 63)
+        waiting[at(j)] += 1
+        longest, fullest = max(longest, length + 1), max(fullest, waiting[at(j)])
+        over += np.int64(length >= incast[target[at(h)]] + (1 if ready_queues else state.outcast[at(j)]))
+    tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE] = spare, longest, fullest
     tally[OVER_BOUND] += over
-    tally[OVER_SUBFLOW] += over_subflow
+    tally[RELAYED] += going
+    tally[OWING] += going
+
+
+@inner
+def arrive(plan, state, slot, p, sent, staying):
+    """Deliver the cells that stay; flows and pairs end."""
+    numbers = plan.numbers
+    pair, flow, early, received, some, tally = (
+        state.pair, state.flow, state.early, state.received, state.some, state.tally)  # fmt: skip
+    n, row, w, s, r = numbers[N], numbers[ROW], numbers[STRIDE], np.int64(plan.shift[p]), np.int64(plan.mirror[p])
+    rules, _, _, _ = options(plan)
+    most_held, words = tally[MAX_HELD], early.shape[1]
+    if pair.shape[1] != 8 or flow.shape[1] != 4:
+        return  # said for the compiler
+    for k in range(staying, staying + AHEAD):
+        some[at(k)] = 0
+    for k in range(staying):
+        x = at(4 * np.int64(some[at(k + AHEAD)]))
+        what, h = sent[x + at(WHAT)], np.int64(sent[x + at(WHOSE)] & _LOW)
+        prefetch(pair, h * 8)
+        prefetch(flow, np.int64(what & _FLOW) * 4)
+        prefetch(early, h * words + (np.int64(what >> _SEQ) & words * 64 - 1 >> 6))
+        x = at(4 * np.int64(some[at(k)]))
+        what, h = sent[x + at(WHAT)], np.int64(sent[x + at(WHOSE)] & _LOW)
+        f, j = np.int64(what & _FLOW), np.int64(sent[x + at(INTO)] >> _34) + s
+        j -= either(j >= n, n, 0)
+        if rules == LITERAL and what & _OWN != 0:
+            back = r * row + j
+            debt = np.uint64(subflow(h, p, w)) | np.uint64(ARRIVED) << _ANSWER
+            state.owed[at(back)] = debt | np.uint64(back) << _WHERE
+            state.busy[at(back >> 6)] |= _ONE << np.uint64(back & 63)
+            tally[OWING] += 1
+        received[at(j)] += 1
+        most_held = max(most_held, reorder(pair, early, h, np.int64(what >> _SEQ) & SEQ_BITS))
+        flow[at(f), DELIVER] -= 1
+        if flow[at(f), DELIVER] == 0:
+            flow[at(f), FINISH] = slot
+            tally[FINISHED] += 1
+            state.inflow[j] -= 1
+            if state.inflow[j] == 0:
+                state.inflow_slots[j] += slot + 1 - state.inflow_since[j]
+        pair[at(h), UNDELIVERED] -= 1
+        if pair[at(h), UNDELIVERED] == 0:
+            end_pair(pair, state.living, h)
+            state.incast[j] -= 1
+            state.outcast[pair[at(h), SOURCE]] -= 1
+            tally[LIVE] -= 1
+            rest, rested = state.rest, state.rested
+            rest[tally[REST_TAIL] % rest.size] = h
+            rested[tally[REST_TAIL] % rest.size] = slot + 2 * (numbers[EPOCH] + numbers[DELAY] + 1)
+            tally[REST_TAIL] += 1
+    tally[MAX_HELD] = most_held
+    tally[DELIVERED] += staying
 
 
 @inlined
@@ -719,7 +824,7 @@ def end_pair(pair, living, h):
     pair[at(g), NEXT] = pair[at(h), NEXT]
 
 
-@bare
+@inner
 def rebase(state, epoch):
     """Count the epochs of `leave` from `epoch` on; what may leave by then may leave at once."""
     leave, tally = state.leave, state.tally
@@ -730,8 +835,9 @@ def rebase(state, epoch):
     sent = state.sent
     for a in range(sent.shape[0]):  # what is under way as well
         for c in range(sent.shape[1]):
-            for i in range(sent.shape[2]):
-                sent[a, c, i, WHEN] = max(np.int64(sent[a, c, i, WHEN]) - past, 0)
+            for x in range(ABOUT, sent.shape[2], 4):
+                when = max(np.int64(sent[a, c, x] >> _HALF) - past, 0)
+                sent[a, c, x] = sent[a, c, x] & _LOW | np.uint64(when) << _HALF
     tally[BASE] = epoch
 
 
@@ -773,32 +879,31 @@ def inspect(plan, state):
     waiting, tally, busy = state.waiting, state.tally, state.busy
     n, ready_queues, depth = plan.numbers[N], plan.numbers[READY_QUEUES], plan.numbers[DEPTH]
     twice = lost = queued = listed = mine = 0
-    for p in range(busy.shape[0]):
-        for b in range(busy.shape[1]):
-            todo = busy[p, b]
-            while todo != 0:
-                q = p * n + b * 64 + lowest(todo)
-                todo &= todo - _ONE
-                length, head = np.int64(held[q]) & LENGTH, np.int64(held[q]) >> HEAD_SHIFT & HEAD_BITS
-                queued += length
-                if length > depth:
-                    listed += length - depth
-                    number = spill[2 * q]
-                    for _ in range(length - depth - 1):
-                        number = link[number]
-                    if number != spill[2 * q + 1]:
-                        lost += 1
-                own = 0
-                for k in range(length):
-                    what = nth(ring, spill, cell, link, q, head, depth, k)
-                    own += 1 if what & _OWN != 0 else 0
-                    for later in range(k + 1, length):
-                        other = nth(ring, spill, cell, link, q, head, depth, later)
-                        if whose[what & _FLOW] == whose[other & _FLOW]:
-                            twice += 1
-                mine += own
-                if ready_queues and own > 1:
+    for b in range(busy.size):
+        todo = busy[b]
+        while todo != 0:
+            q = b * 64 + lowest(todo)
+            todo &= todo - _ONE
+            length, head = np.int64(held[q]) & LENGTH, np.int64(held[q]) >> HEAD_SHIFT
+            queued += length
+            if length > depth:
+                listed += length - depth
+                number = spill[2 * q]
+                for _ in range(length - depth - 1):
+                    number = link[number]
+                if number != spill[2 * q + 1]:
                     lost += 1
+            own = 0
+            for k in range(length):
+                what = nth(ring, spill, cell, link, q, head, depth, k)
+                own += 1 if what & _OWN != 0 else 0
+                for later in range(k + 1, length):
+                    other = nth(ring, spill, cell, link, q, head, depth, later)
+                    if whose[what & _FLOW] == whose[other & _FLOW]:
+                        twice += 1
+            mine += own
+            if ready_queues and own > 1:
+                lost += 1
     total = np.int64(0)
     for i in range(n):
         total += waiting[i]
