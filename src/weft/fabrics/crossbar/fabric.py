@@ -46,7 +46,7 @@ class Crossbar:
     speedup: float | None = param(
         None, "matchings per slot (cioq), by default 2 - 1/ports; memory cycles per slot (gcq), by default group"
     )
-    crossing: int = param(timing.CROSSING, "slow cycles to cross from one clock to the other (gcq)")
+    crossing: int = param(timing.CROSSING, "reading cycles to cross to the other clock, after one writing cycle (gcq)")
     memory_cycles: int = param(timing.MEMORY_CYCLES, "cycles through a shared memory (shared, gcq)")
     pipeline: int | None = param(None, "registers along a row of sub-switches (gcq); by default ports/group")
     flow_control: bool | None = param(
@@ -139,9 +139,11 @@ class Crossbar:
             fast = t // int(self.phases)
             registers = self.ports // self.group if self.pipeline is None else self.pipeline
             return (
-                Stage("into the fast clock", self.crossing, t),
+                Stage("written with the slow clock", 1, t),
+                Stage("into the fast clock", self.crossing, fast),
                 Stage("memory of the sub-switch", self.memory_cycles, fast),
                 Stage("registers along the row", registers, fast),  # the printed eq. (7) counts them in slow cycles
+                Stage("written with the fast clock", 1, fast),
                 Stage("into the slow clock", self.crossing, t),
             )
         iterative = self.algorithm not in ("wavefront", "mwm", "msm", "eslip", "none", "rr", "ccf", "lihp")
@@ -149,6 +151,12 @@ class Crossbar:
             Stage("memory of the input", self.memory_cycles if self.buffers == "shared" else 1, t),
             Stage("scheduler", self.iterations if iterative else 1, t),
         )
+
+    @property
+    def crossings(self) -> tuple[int, int]:
+        """Fast cycles until the fast side sees a cell, and until the slow side sees it again."""
+        fast = int(self.phases)
+        return fast + self.crossing, 1 + self.crossing * fast
 
     @property
     def unloaded(self) -> int:
@@ -171,12 +179,12 @@ class Crossbar:
 
     def _crossing_delay(self, slot, into, out):
         """Slots that an unhindered cell takes from port `into` to port `out` of a sub-switch, if it comes in `slot`."""
-        fast, inside = int(self.phases), self.stages[1].cycles + self.stages[2].cycles
-        ready = (slot + self.crossing) * fast
+        fast, inside = int(self.phases), self.stages[2].cycles + self.stages[3].cycles
+        ready = slot * fast + self.crossings[0]
         written = ready + (into - ready) % self.group
         ready = written + max(inside, 1 if out <= into else 0)  # a memory is read before it is written
         read = ready + (out - ready) % self.group
-        seen = -(-(read + self.crossing * fast) // fast)
+        seen = -(-(read + self.crossings[1]) // fast)
         return max(seen, read // fast + 1) - slot  # outputs take what was there when the slot began
 
     def ideal(self, flows) -> np.ndarray:

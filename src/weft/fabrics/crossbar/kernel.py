@@ -377,7 +377,7 @@ def staged(state, stop):
                 number, n, depth, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.want
             )
         else:
-            visible = (slot + p[Plan.WRITE]) * p[Plan.UP]
+            visible = slot * p[Plan.UP] + p[Plan.WRITE]
             refusals = stages.admit_grouped(
                 number, n, group, depth, visible, buffers == Buffers.GCQ, multicast, s.came, s.refused, s.cells, s.info,
                 s.ready, s.free, s.level, s.queue,

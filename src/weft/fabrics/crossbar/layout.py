@@ -208,7 +208,7 @@ def _fill(plan, fabric, traffic, waits, inside):
     plan[Plan.INNER] = fabric.inner * fabric.group if fabric.buffers == "gcq" else fabric.crosspoint
     plan[Plan.OUTER], plan[Plan.GROUP] = fabric.output, fabric.group
     plan[Plan.UP], plan[Plan.DOWN] = fabric.phases.numerator, fabric.phases.denominator
-    plan[Plan.WRITE] = plan[Plan.READ] = fabric.crossing
+    plan[Plan.WRITE], plan[Plan.READ] = fabric.crossings
     plan[Plan.MEMORY] = fabric.memory_cycles + registers
     plan[Plan.FLOW_CONTROL], plan[Plan.SENDERS] = waits, inside
     if isinstance(traffic, Cells):

@@ -359,7 +359,7 @@ class Gcq(Hierarchical):
             if len(self.queues[cell.i][c]) >= self.depth:
                 refused += len(here)
                 continue
-            ready = (slot + self.fabric.crossing) * self.fast
+            ready = slot * self.fast + self.fabric.crossings[0]
             self.append(self.queues[cell.i][c], Cell(cell.i, here, cell.born, cell.flow, ready))
         return refused
 
@@ -383,7 +383,7 @@ class Gcq(Hierarchical):
             left.discard(j)
             if not left:
                 self.stored[r][c] -= 1
-            copy.ready = g + self.fabric.crossing * self.fast
+            copy.ready = g + self.fabric.crossings[1]
             self.append(buffer, copy)
 
     def write(self, g, r, c, cell):

@@ -402,7 +402,7 @@ def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells,
                     cell = pop(q, cells, free, level, queue)
                     stamp, what = cells[cell] >> _32, info[cell]
                     at = push(buffers + r * n + j, stamp, what, cells, info, free, level, queue)
-                    ready[at] = g + read * fast
+                    ready[at] = g + read
                     if multicast:
                         stored = what >> _32
                         info[stored] -= _1

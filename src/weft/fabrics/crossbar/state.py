@@ -35,8 +35,8 @@ class Plan(IntEnum):
     GROUP = 8  # ports of a sub-switch
     UP = 9  # speed-up, as UP / DOWN phases per slot
     DOWN = 10
-    WRITE = 11  # slow cycles until the fast side sees a cell
-    READ = 12  # slow cycles until the slow side sees one
+    WRITE = 11  # fast cycles until the fast side sees a cell
+    READ = 12  # fast cycles until the slow side sees one
     MEMORY = 13  # fast cycles through the memory of a sub-switch, its pipeline stages included
     FLOW_CONTROL = 14
     KIND = 15  # of what arrives: a Kind

@@ -13,7 +13,7 @@ from weft.units import ns, s
 
 DESIGNS = {"voq": "islip", "shared": "smislip", "gcq": "gcq"}  # what the paper calls them
 MEMORY_CYCLES = fpga.MEMORY_CYCLES
-CROSSING = 4  # slow cycles, each way: not printed; eight in all is the even number nearest to a fit of Table VI
+CROSSING = 4  # not printed; FIFOs of this vendor with two clocks: 1 writing cycle + (2 synchronisers + 2) reading ones
 DESIGN_CYCLE = s // fpga.TARGET
 
 
