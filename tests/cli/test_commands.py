@@ -47,6 +47,12 @@ def test_flags_are_made_without_loading_a_kernel():
     assert said.stderr == "[]\n"
 
 
+def test_the_package_is_the_command_as_well():
+    command = [sys.executable, "-m", "weft", "run", "shoal", "poisson", "--load", "1", "--nodes", "1"]
+    said = subprocess.run(command, capture_output=True, text=True)
+    assert (said.returncode, said.stderr) == (2, "weft run shoal: nodes must be at least 2, not 1\n")
+
+
 def test_help_lists_every_command_that_is_there(weft):
     from importlib.util import find_spec
 
