@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weft.engine import fingerprint
+from weft.engine import fingerprint, memory
 from weft.errors import require
 from weft.fabrics.shoal import kernel as k
 from weft.fabrics.shoal.kernel import Plan, State, Usual
@@ -10,7 +10,6 @@ from weft.schedule.rotation import Rounds
 
 RULES = {"paper": k.PAPER, "literal": k.LITERAL, "released": 2}  # the last has a kernel of its own
 WIDE = 4096  # nodes up to which a queue has room for 4 cells in its own cache line; beyond, memory counts more
-LINE = 64  # bytes of a cache line
 WINDOW = 1024  # cells per pair that may be out of order at first; doubled when a run needs more
 
 
@@ -81,14 +80,8 @@ def _fit(subflows: int) -> None:
 
 
 def zeros(shape, kind) -> np.ndarray:
-    """Zeros that begin with a cache line, so that what is laid out in lines does not straddle them.
-
-    Zeros and not empty: untouched pages then cost nothing, and a large quiet rack is small.
-    """
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    memory = np.zeros(size + LINE, np.uint8)
-    begin = -memory.ctypes.data % LINE
-    return memory[begin : begin + size].view(kind).reshape(shape)
+    """Zeros that begin with a cache line, so that what is laid out in lines does not straddle them."""
+    return memory.zeros({"": (shape, kind)})[""]
 
 
 def first_room(plan: Plan) -> tuple[int, int]:
@@ -101,7 +94,7 @@ def first_room(plan: Plan) -> tuple[int, int]:
 def make_state(plan: Plan) -> State:
     """A rack in which nothing has happened."""
     pairs, cells = first_room(plan)
-    state = State(**{name: zeros(shape, kind) for name, (shape, kind) in shapes(plan, pairs, cells).items()})
+    state = State(**memory.zeros(shapes(plan, pairs, cells)))
     state.flow[:, k.FINISH] = -1
     state.free[:] = np.arange(cells)[::-1]
     state.tally[k.FREE], state.tally[k.PAIRS_USED] = cells, k.SEATS
