@@ -288,6 +288,7 @@ def start_flows(plan, state):
     numbers, src, dst, cells, start = plan.numbers, plan.src, plan.dst, plan.cells, plan.start
     tally, pair, target, living, flow = state.tally, state.pair, state.target, state.living, state.flow
     slot, w = tally[SLOT], numbers[STRIDE]
+    e = slot // numbers[EPOCH] - tally[BASE]
     if tally[REST_HEAD] < tally[REST_TAIL]:
         vacate(plan, state)
     while tally[STARTED] < start.size and start[tally[STARTED]] <= slot:
@@ -303,8 +304,9 @@ def start_flows(plan, state):
             pair[h, :] = 0
             pair[h, SOURCE], pair[h, NEXT], target[h] = i, living[i], d
             living[i] = h + 1
-            for p in range(plan.shift.size):
-                state.leave[subflow(h, p, w)] = FREE_NOW
+            for p in range(plan.shift.size):  # the seat may have been another's; most of what he left is past
+                if state.leave[at(subflow(h, p, w))] > e:
+                    state.leave[at(subflow(h, p, w))] = FREE_NOW
             state.early[h, :] = 0
             state.incast[d] += 1
             state.outcast[i] += 1
