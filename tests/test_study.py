@@ -225,7 +225,7 @@ def test_two_processes_on_one_study_do_not_disturb_each_other(kept, tmp_path):
 
 def test_control_c_stops_all_workers_and_the_same_command_goes_on(tmp_path):
     study, out = tmp_path / "study.toml", tmp_path / "out"
-    study.write_text(FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 20_000"))
+    study.write_text(FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 500_000"))
     sweep = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "sweep", str(study), "-o", str(out), "--workers", "2", "--quiet"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
