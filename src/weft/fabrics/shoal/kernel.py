@@ -16,6 +16,7 @@ over a list that the one before has made; what is a coin's throw (is there a cel
 or sorted into lists, not branched on; and lines are asked for some places ahead.
 """
 
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -72,21 +73,8 @@ DEPTH, STRIDE, ROW, SURE = range(11, 15)
 NUMBERS = 15
 
 
-class Usual(NamedTuple):
-    """A Plan with the paper's rules, ready queues, round robin and rings of 4 cells, which the compiler then knows."""
-
-    numbers: np.ndarray
-    shift: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    mirror: np.ndarray
-    place: np.ndarray
-    slot: np.ndarray
-    late: np.ndarray
-    src: np.ndarray
-    dst: np.ndarray
-    cells: np.ndarray
-    start: np.ndarray
+# A Plan with the paper's rules, ready queues, round robin and rings of 4 cells, which the compiler then knows.
+Usual = namedtuple("Usual", Plan._fields)
 
 
 def usual(plan) -> bool:
