@@ -10,7 +10,8 @@ _30, _27, _31, _33, _11, _1 = (np.uint64(k) for k in (30, 27, 31, 33, 11, 1))
 
 
 @kernel
-def _mix(z):
+def mix(z):
+    """A 64-bit number that looks like any other, from one that need not."""
     z = (z ^ (z >> _30)) * _MIX1
     z = (z ^ (z >> _27)) * _MIX2
     return z ^ (z >> _31)
@@ -19,13 +20,25 @@ def _mix(z):
 @kernel
 def key(seed, stream):
     """64-bit key of one stream of one seed."""
-    return _mix(_mix(np.uint64(seed) * _GOLDEN + _LEAP) + np.uint64(stream) * _LEAP)
+    return mix(mix(np.uint64(seed) * _GOLDEN + _LEAP) + np.uint64(stream) * _LEAP)
+
+
+@kernel
+def origin(key, counter):
+    """For loops over many counters: word(key, counter + i) is mix(origin(key, counter) + step(i))."""
+    return key + (np.uint64(counter) + _1) * _GOLDEN
+
+
+@kernel
+def step(i):
+    """See `origin`."""
+    return np.uint64(i) * _GOLDEN
 
 
 @kernel
 def word(key, counter):
     """The `counter`-th 64-bit number of a stream."""
-    return _mix(key + (np.uint64(counter) + _1) * _GOLDEN)
+    return mix(origin(key, counter))
 
 
 @kernel

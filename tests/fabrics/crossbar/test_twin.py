@@ -1,5 +1,6 @@
 """Kernel and twin must move the same cells in the same slots; with NUMBA_BOUNDSCHECK=1 no index may be out of range."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runs import carry
@@ -119,11 +120,35 @@ def test_ports_beyond_one_word_move_the_same_cells_as_the_reference():
         agree(Crossbar(**options), Bernoulli(load=0.9, slots=12), 3)
 
 
-def test_the_sprint_moves_the_same_cells_as_the_loop_it_abbreviates():
-    fabric = Crossbar(ports=64, depth=3)
-    drawn, state, seen = carry(fabric, Bernoulli(load=0.95, slots=600, warmup=50), seed=9)
+@pytest.mark.parametrize(("ports", "depth", "warmup"), [(64, 3, 50), (63, 40, 0), (17, 1, 700), (2, 2, 200)])
+def test_the_sprint_moves_the_same_cells_as_the_loop_it_abbreviates(ports, depth, warmup):
+    fabric = Crossbar(ports=ports, depth=depth)
+    drawn, state, seen = carry(fabric, Bernoulli(load=0.95, slots=600, warmup=min(warmup, 599)), seed=9)
     slow = fabric.prepare(drawn, seed=9)
     kernel.matched(slow, 600)
     assert fabric.observe(slow, drawn).sections == seen.sections
     assert (slow.print == state.print).all()
-    assert seen.sections["lost"] > 0
+    assert (slow.queue == state.queue).all() and (slow.samples == state.samples).all()
+    assert (seen.sections["lost"] > 0) == (depth <= 3)
+
+
+def test_a_sprint_may_be_broken_off_and_gone_on_with_by_the_other_loop():
+    fabric = Crossbar(ports=20, depth=3)
+    drawn = Bernoulli(load=0.9, slots=500, warmup=30).draw(nodes=20, seed=5)
+    whole, pieces = fabric.prepare(drawn, seed=5), fabric.prepare(drawn, seed=5)
+    kernel.matched(whole, 500)
+    for k, stop in enumerate((1, 1, 29, 30, 31, 200, 201, 350, 500)):
+        (kernel.matched if k % 3 == 2 else kernel.sprint)(pieces, stop)
+    assert (whole.print == pieces.print).all() and (whole.count == pieces.count).all()
+    assert (whole.delay == pieces.delay).all() and (whole.per_output == pieces.per_output).all()
+
+
+def test_a_sprint_sums_delays_beyond_its_histogram_apart():
+    fabric = Crossbar(ports=16, depth=9)
+    drawn = Bernoulli(load=0.97, slots=400, warmup=100).draw(nodes=16, seed=2)
+    states = [fabric.prepare(drawn, seed=2) for _ in range(2)]
+    fast, slow = (state._replace(delay=state.delay[:12]) for state in states)
+    kernel.sprint(fast, 400)
+    kernel.matched(slow, 400)
+    assert (fast.delay == slow.delay).all() and (fast.count == slow.count).all()
+    assert fast.count[Count.BEYOND] > 0 and fast.count[Count.LONGEST] > 11

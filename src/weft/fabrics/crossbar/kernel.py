@@ -12,21 +12,27 @@ buffers, so that a run compiles only what it needs, and `sprint`, the shortest o
 
 import numpy as np
 
-from weft.engine.bits import lowest, population
+from weft.engine.bits import either, lowest, population
 from weft.engine.fingerprint import fold, folded
 from weft.engine.jit import bare, inlined
-from weft.engine.random import word
+from weft.engine.random import mix, origin, step, word
 from weft.fabrics.crossbar import arrivals, emulation, schedulers, stages
 from weft.fabrics.crossbar.arrivals import members, uniform
-from weft.fabrics.crossbar.bits import NOBODY
+from weft.fabrics.crossbar.bits import NOBODY, first_of_word
 from weft.fabrics.crossbar.queues import head, label, length, output_of, pop, push, stamp_of
-from weft.fabrics.crossbar.schedulers import Scheduler, islip_grants, islip_moves
+from weft.fabrics.crossbar.schedulers import Scheduler
 from weft.fabrics.crossbar.state import HEAD, IN, LENGTH, OUT, STAMP, TAG, TAIL, Buffers, Count, Kind, Level, Plan
 from weft.schedule.matching import HEAVIEST, NOISE
 
-_0, _1, _16, _24, _32, _48 = (np.uint64(k) for k in (0, 1, 16, 24, 32, 48))
-_CELL = np.uint64((1 << 24) - 1)  # a cell of the pool, in `sprint`
-_SHIFT = np.uint64(64 - NOISE)
+_0, _1, _4, _6, _16, _32, _40, _63, _64, _127 = (np.uint64(k) for k in (0, 1, 4, 6, 16, 32, 40, 63, 64, 127))
+_LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(64 - NOISE)
+_HEAD, _TAIL, _LENGTH = np.uint64(HEAD), np.uint64(TAIL), np.uint64(LENGTH)
+
+# The desk of `sprint`: 64 x 64 queues, each a word of tail << 40 | head << 16 | length, and behind them a column of 64
+# words for each of the others. The last has a 65th: grants of outputs that nobody wants.
+_CELL, _MANY = np.uint64((1 << 24) - 1), np.uint64((1 << 16) - 1)
+_STEP, _AFTER, _ASKED, _WANT, _GRANT, _ACCEPT, _PICK, _SENT, _GIVEN = (np.uint64(64 * k) for k in range(64, 73))
+DESK = 64 * 73 + 1
 
 
 @bare
@@ -406,40 +412,73 @@ def staged(state, stop):
     return slot
 
 
+@inlined
+def unpack(s, ports, desk):
+    """Lay the queues, requests and pointers out on the desk."""
+    for i in range(ports):
+        desk[_WANT + i], desk[_GRANT + i], desk[_ACCEPT + i] = s.want[i], s.grant[i], s.accept[i]
+        desk[_SENT + i], desk[_STEP + i] = np.uint64(s.per_output[i]), step(i)
+        desk[_AFTER + i] = i + _1 if i + _1 < ports else _0
+        for j in range(ports):
+            q = _4 * (i * ports + j)
+            head, tail, length = s.queue[q + _HEAD], s.queue[q + _TAIL], s.queue[q + _LENGTH]
+            desk[i << _6 | j] = np.uint64(tail) << _40 | np.uint64(head) << _16 | np.uint64(length)
+
+
+@inlined
+def pack(s, ports, desk):
+    """Put them back."""
+    for i in range(ports):
+        s.want[i], s.grant[i], s.accept[i] = desk[_WANT + i], desk[_GRANT + i], desk[_ACCEPT + i]
+        s.per_output[i] = desk[_SENT + i]
+        for j in range(ports):
+            q, packed = _4 * (i * ports + j), desk[i << _6 | j]
+            s.queue[q + _HEAD], s.queue[q + _TAIL] = packed >> _16 & _CELL, packed >> _40
+            s.queue[q + _LENGTH] = packed & _MANY
+
+
+@inlined
+def draw(slot, key, chance, ports, desk):
+    """`arrivals.uniform` on the desk: where the cell of every input would go. Returns the inputs that have one."""
+    base, came = origin(key, slot * ports), _0
+    for i in range(ports):
+        drawn = mix(base + desk[_STEP + i])
+        desk[_ASKED + i] = i << _6 | ((drawn & _LOW) * ports) >> _32
+        came |= np.uint64((drawn >> _32) < chance) << i
+    return came
+
+
 @bare
 def sprint(state, stop):
     """`matched` for what is run most: virtual output queues, iSLIP with one iteration, at most 64 ports, uniform cells.
 
-    The same slot in one loop without a call. A queue is one word while it lasts, length | tail | head, so that all of
-    them fit in the nearest cache; a cell is matched, taken off its queue and noted in one go.
+    The same slot in one loop without a call. All that it needs per port or queue lies in one table, the desk, so that
+    one register leads to it; a queue is one word while it lasts, tail | head | length, and [i, j] is 64 i + j. Which
+    inputs have a cell, and which are matched, are words: nothing is copied into lists, and no branch is a coin's throw.
+    The cells of a slot are drawn while the requests of the one before are still on their way to the cache.
     """
     p, count, level = state.plan, state.count, state.level
-    n, depth, chance, warmup, period = (
-        p[Plan.PORTS], np.uint64(p[Plan.DEPTH]), np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP], p[Plan.PERIOD]
-    )
-    key, drawn, came, cells, free, queue = state.keys[0], state.drawn, state.came, state.cells, state.free, state.queue
-    want, given, grant, accept, choice = state.want, state.given, state.grant, state.accept, state.choice
-    delay, per_output, print_, samples = state.delay, state.per_output, state.print, state.samples
-    ports, start, ceiling = np.uint64(n), np.uint64(warmup), np.uint64(delay.size - 1)
+    chance, warmup, period = np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP], p[Plan.PERIOD]
+    ports, depth = np.uint64(p[Plan.PORTS]) & _127, np.uint64(p[Plan.DEPTH])
+    key, cells, free, desk, delay = state.keys[0], state.cells, state.free, state.desk, state.delay
+    start, ceiling = np.uint64(warmup), np.uint64(delay.size - 1)
     top, fresh, peak = level[Level.TOP], level[Level.FRESH], level[Level.PEAK]
-    x, y = print_[0], print_[1]
-    row = state.row
-    for q in range(n * n):
-        row[q] = np.uint64(queue[4 * q + HEAD]) | np.uint64(queue[4 * q + TAIL]) << _24
-        row[q] |= np.uint64(queue[4 * q + LENGTH]) << _48
+    x, y = state.print[0], state.print[1]
+    unpack(state, ports, desk)
+    came = draw(np.uint64(state.clock[0]), key, chance, ports, desk)
 
     for slot in range(state.clock[0], stop):
-        sample(slot, samples, period, level, count)
+        sample(slot, state.samples, period, level, count)
         now = np.uint64(slot)
-        number = uniform(slot, key, chance, drawn, came)
-        count[Count.OFFERED] += number
-        refusals = 0
-        for a in range(number):
-            i, j = came[IN, a], came[OUT, a]
-            q = row[i * ports + j]
-            waiting = q >> _48
-            if waiting >= depth:
-                refusals += 1
+        offered, lost = population(came), 0
+        while came != _0:
+            i = np.uint64(lowest(came))
+            came &= came - _1
+            k = desk[_ASKED + i]
+            q = desk[k]
+            length = q & _MANY
+            if length >= depth:
+                lost += 1
                 continue
             if top > _0:
                 top -= _1
@@ -447,49 +486,65 @@ def sprint(state, stop):
             else:
                 c = fresh
                 fresh += _1
-            cells[q >> _24 & _CELL] = c | now << _32
-            row[i * ports + j] = (q & ~(_CELL << _24)) + (_1 << _48) | c << _24
-            peak = max(peak, waiting + _1)
-            want[j] |= _1 << i
-        count[Count.LOST] += refusals
+            tail = q >> _40
+            cells[tail] = c | now << _32
+            desk[k] = q + ((c - tail) << _40) + _1
+            peak = max(peak, length + _1)
+            desk[_WANT + (k & _63)] |= _1 << i
+        came = draw(now + _1, key, chance, ports, desk)
 
-        matched = islip_grants(want, given, grant, accept, choice)
-        measured = np.int64(slot >= warmup)
-        served, outputs = 0, _0
-        while matched != _0:
-            i = np.uint64(lowest(matched))
-            matched &= matched - _1
-            j = choice[i]
-            islip_moves(i, j, ports, grant, accept)
-            served += 1
+        for j in range(ports):
+            want = desk[_WANT + j]
+            desk[_PICK + j] = either(want == _0, _64, first_of_word(want, desk[_GRANT + j]))
+            desk[_GIVEN + j] = _0
+        for j in range(ports):
+            desk[_GIVEN + desk[_PICK + j]] |= _1 << j
+        pairs = _0
+        for i in range(ports):
+            given, pointer = desk[_GIVEN + i], desk[_ACCEPT + i]
+            j = first_of_word(given, pointer)
+            desk[_PICK + i] = i << _6 | j
+            desk[_ACCEPT + i] = either(given == _0, pointer, either(j + _1 < ports, j + _1, _0))
+            pairs |= np.uint64(given != _0) << i
+
+        measured = np.uint64(slot >= warmup)
+        common = either(slot >= warmup, min(now - start + _1, ceiling), _0)  # delays below it are counted as they are
+        served, outputs = population(pairs), _0
+        while pairs != _0:
+            i = np.uint64(lowest(pairs))
+            pairs &= pairs - _1
+            k = desk[_PICK + i]
+            j = k & _63
             outputs |= _1 << j
-            q = row[i * ports + j]
-            cell = cells[q & _CELL]
-            free[top] = q & _CELL
+            desk[_GRANT + j] = desk[_AFTER + i]
+            q = desk[k]
+            head = q >> _16 & _CELL
+            cell = cells[head]
+            free[top] = head
             top += _1
-            q = (q & ~_CELL | cell & _CELL) - (_1 << _48)
-            row[i * ports + j] = q
-            want[j] &= ~(np.uint64(q >> _48 == _0) << i)
+            q += (((cell & _LOW) - head) << _16) - _1
+            desk[k] = q
+            desk[_WANT + j] ^= np.uint64(q & _MANY == _0) << i
+            desk[_SENT + j] += measured
             stamp = cell >> _32
-            if stamp >= start:
-                waited = now - stamp
-                if waited >= ceiling:
-                    count[Count.BEYOND] += np.int64(waited)
-                    count[Count.LONGEST] = max(count[Count.LONGEST], np.int64(waited))
-                    waited = ceiling
-                delay[waited] += 1
-            per_output[j] += measured
             x, y = folded(x, y, now << _32 | i << _16 | j, stamp)
+            waited = now - stamp
+            if waited < common:
+                delay[waited] += 1
+            elif stamp >= start:
+                count[Count.BEYOND] += np.int64(waited)
+                count[Count.LONGEST] = max(count[Count.LONGEST], np.int64(waited))
+                delay[ceiling] += 1
+        count[Count.OFFERED] += offered
+        count[Count.LOST] += lost
         count[Count.CLASHES] += served - population(outputs)
         count[Count.DELIVERED] += served
-        count[Count.MEASURED] += served * measured
+        count[Count.MEASURED] += served * np.int64(measured)
         state.rounds[min(served, 1)] += 1
-        level[Level.HELD] += np.uint64(number - refusals - served)
+        level[Level.HELD] += np.uint64(offered - lost - served)
 
-    for q in range(n * n):
-        queue[4 * q + HEAD], queue[4 * q + TAIL] = row[q] & _CELL, row[q] >> _24 & _CELL
-        queue[4 * q + LENGTH] = row[q] >> _48
+    pack(state, ports, desk)
     level[Level.TOP], level[Level.FRESH], level[Level.PEAK] = top, fresh, peak
-    print_[0], print_[1] = x, y
+    state.print[0], state.print[1] = x, y
     state.clock[0] = max(state.clock[0], stop)
     return stop

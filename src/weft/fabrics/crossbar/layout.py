@@ -5,6 +5,7 @@ import numpy as np
 from weft import random
 from weft.errors import require
 from weft.fabrics.crossbar.bits import NOBODY, full, words
+from weft.fabrics.crossbar.kernel import DESK
 from weft.fabrics.crossbar.schedulers import Scheduler
 from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAG, TAIL, Buffers, Count, Kind, Level, Plan, State
 from weft.schedule.matching import CHOICES
@@ -90,7 +91,7 @@ def shapes(fabric, traffic) -> dict[str, tuple]:
         "free": (p, _U4),
         "level": (len(Level), _U8),
         "queue": (4 * (queues(fabric) + n), _U4),
-        "row": (n * n if n <= 64 else 1, _U8),
+        "desk": (DESK if n <= 64 else 1, _U8),
         "used": (max(n, rows * rows), _I8),
         "freed": (n, _I8),
         "everyone": (w, _U8),

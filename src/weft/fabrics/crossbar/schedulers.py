@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from weft.engine.bits import lowest
-from weft.engine.jit import bare, inlined
+from weft.engine.jit import bare
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.bits import NOBODY, bit, first, first_of_word, let_all, nth, size
 
@@ -36,14 +36,15 @@ class Scheduler(IntEnum):
     NONE = 13
 
 
-@inlined
-def islip_grants(want, given, grant, accept, choice):
-    """The grants of one iteration of iSLIP among at most 64 ports, and in `choice[i]` the one that input i accepts.
+@bare
+def islip_short(want, given, grant, accept, choice, pairs):
+    """iSLIP with one iteration among at most 64 ports; returns how many `pairs` (i << 32 | j, i ascending) it made.
 
     Three straight loops: all grants, the transpose, all accepts. The first and the last have no branch and no memory
-    dependence, so several ports go through a vector register at a time. Returns the set of inputs that are matched.
+    dependence, so several ports go through a vector register at a time.
     """
     n = grant.size
+    ports = np.uint64(n)
     given[:] = _0
     for j in range(n):
         choice[j] = first_of_word(want[j], grant[j])
@@ -55,28 +56,14 @@ def islip_grants(want, given, grant, accept, choice):
         matched |= asked << i
     for i in range(n):
         choice[i] = first_of_word(given[i], accept[i])
-    return matched
-
-
-@inlined
-def islip_moves(i, j, ports, grant, accept):
-    """Move both pointers one beyond the pair that was matched."""
-    after_i, after_j = i + _1, j + _1
-    grant[j] = after_i if after_i < ports else _0
-    accept[i] = after_j if after_j < ports else _0
-
-
-@bare
-def islip_short(want, given, grant, accept, choice, pairs):
-    """iSLIP with one iteration among at most 64 ports; returns how many `pairs` (i << 32 | j, i ascending) it made."""
-    ports = np.uint64(grant.size)
-    matched = islip_grants(want, given, grant, accept, choice)
     count = 0
     while matched != _0:
         i = np.uint64(lowest(matched))
         matched &= matched - _1
         j = choice[i]
-        islip_moves(i, j, ports, grant, accept)
+        after_i, after_j = i + _1, j + _1
+        grant[j] = after_i if after_i < ports else _0
+        accept[i] = after_j if after_j < ports else _0
         pairs[count] = i << _32 | j
         count += 1
     return count

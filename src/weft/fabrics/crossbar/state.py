@@ -116,7 +116,7 @@ class State(NamedTuple):
     free: np.ndarray  # (p,) uint32  a stack of cells that are free again
     level: np.ndarray  # (4,) uint64  see Level
     queue: np.ndarray  # uint32 [4 q + HEAD | TAIL | LENGTH]
-    row: np.ndarray  # (n n,) uint64 [q]  scratch: a queue in one word
+    desk: np.ndarray  # uint64  scratch of `sprint`
     used: np.ndarray  # int64 [m]  addresses in use of memory m
     freed: np.ndarray  # int64 [m]  of these, on their way back to the pool
     # who may send
