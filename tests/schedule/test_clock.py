@@ -26,6 +26,8 @@ class Stepped:
         self.error, self.waiting, self.deadline = [Fraction(0)] * clocks.nodes, False, None
         if self.master is not None:
             self.settle()
+        else:
+            self.tenure, self.deadline = 1, clocks.failover
         self.lost = set()
 
     def settle(self):
@@ -136,6 +138,17 @@ def test_who_is_dead_from_the_start_was_never_the_master():
     clocks = master_lost()
     assert {stretch.master for stretch in stretches(clocks, [Outage("node", (0,))])} == {1}
     assert not any(spans(clocks, [Outage("node", (0,))]))
+
+
+def test_clocks_that_never_had_a_master_stray_from_the_start():
+    clocks, dead = Clocks(nodes=2, allowed=0, precision=0, drift=1e6, resync=5), [Outage("node", (i,)) for i in (0, 1)]
+    assert spans(clocks, dead, seed=1) == [[(1, None)], [(1, None)]]
+
+
+def test_a_node_that_comes_back_to_a_rack_without_a_master_may_become_it():
+    clocks = Clocks(nodes=2, allowed=0, precision=0, drift=1e6, resync=5, failover=7)
+    found = stretches(clocks, [Outage("node", (0,), 0, 6), Outage("link", (1,))], seed=1)
+    assert [each[:3] for each in found] == [(0, 7, None), (7, 10, 0), (10, None, 0)]
 
 
 def test_a_precision_that_the_guard_does_not_allow_puts_clocks_off_from_the_start():

@@ -101,11 +101,17 @@ class Stretch(NamedTuple):
 def stretches(clocks: Clocks, outages=(), *, seed: int = 0) -> list[Stretch]:
     """The errors of all clocks from time 0 on, as masters fail and others take over. Node 0 is the first master.
 
-    A master is lost when it fails or its link does. One that comes back is a node like any other.
+    A master is lost when it fails or its link does. One that comes back is a node like any other. Where nobody can be
+    master at the start, the clocks agree and stray from there, as if one had been lost at once.
     """
     down = _down(outages)
     zero = [0] * clocks.nodes
+    strays = clocks.strays(seed).tolist()
     master, tenure, now, out = _lowest(down, clocks.nodes, 0), 0, 0, []
+    if master is None:
+        follows, master = _follower(clocks, down, now)
+        out.append(Stretch(now, follows, None, zero, strays))
+        now, tenure = follows, 1
     while master is not None:
         settled = [e * PPT for e in clocks.residual(master, tenure, seed).tolist()]
         if out:  # the others have its rate, but its time only after the next exchange
@@ -123,10 +129,8 @@ def stretches(clocks: Clocks, outages=(), *, seed: int = 0) -> list[Stretch]:
         if lost is None:
             return out
         now, before, tenure = lost, out[-1].error, tenure + 1
-        follows = None if clocks.failover is None else lost + clocks.failover
-        master = None if follows is None else _lowest(down, clocks.nodes, follows)
-        rates = clocks.strays(seed).tolist()
-        out.append(Stretch(now, follows if master is not None else None, None, before, rates))
+        follows, master = _follower(clocks, down, lost)
+        out.append(Stretch(now, follows, None, before, strays))
         now = follows
     return out
 
@@ -216,6 +220,13 @@ def _lowest(down, nodes, now):
         if not any(begin <= now and (end is None or now < end) for begin, end in down.get(i, ())):
             return i
     return None
+
+
+def _follower(clocks, down, lost):
+    """When another master serves, and who, after one was lost; None, None if nobody ever does."""
+    follows = None if clocks.failover is None else lost + clocks.failover
+    master = None if follows is None else _lowest(down, clocks.nodes, follows)
+    return (None, None) if master is None else (follows, master)
 
 
 def _exchange(clocks, now):
