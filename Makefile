@@ -21,7 +21,8 @@ lint: $(READY)
 twins: $(READY)  ## kernels against their twins, every index checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 $$(find tests/fabrics -name 'test_twin*.py')
 
-verify: $(READY)  ## against theory and the papers' numbers: minutes to hours
+verify: $(READY)  ## other drawn cases, then theory and the papers' numbers: minutes to hours
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search
 	@for program in verification/*.py; do [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
 figures: $(READY)  ## the README's pictures, by the command beside them
