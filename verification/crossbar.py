@@ -11,28 +11,21 @@ import importlib
 import sys
 from pathlib import Path
 
-from weft.papers.fpga import FIGURES, measure, text
+from weft.papers.fpga import FIGURES, tabulate, text
 
 
 def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("figures", nargs="*", default=FIGURES, help=f"of {', '.join(FIGURES)}")
     parser.add_argument("--scale", choices=("small", "paper"), default="small")
-    parser.add_argument("-o", "--output", type=Path, help="folder for pictures and their csv")
+    parser.add_argument("-o", "--output", type=Path, help="folder for the runs, the pictures and their csv")
     options = parser.parse_args(arguments)
     failed = False
     for name in options.figures:
         figure = importlib.import_module(f"weft.papers.fpga.{name}")
         print(f"\n## {name}: {figure.__doc__.splitlines()[0]}\n")
-        if name == "depth":
-            table = figure.depths(options.scale)
-        elif name == "latency":
-            table = figure.table(options.scale)
-        else:
-            table = measure(figure.study(options.scale))
-        if name == "sharing":
-            for row in table:
-                row["loss"] = row["lost"] / row["offered"]
+        counted = hasattr(figure, "table")
+        table = figure.table(options.scale) if counted else tabulate(figure, options.scale, folder=options.output)
         print(text(table, figure.COLUMNS))
         if name == "latency":
             print("\n" + text(figure.aggregate(), ("design", "line_gbps", "ports", "aggregate_tbps")))

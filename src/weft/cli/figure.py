@@ -35,8 +35,8 @@ def figure(
     """One figure of one paper, ours beside theirs.
 
     Every claim that the paper draws from the figure gets a verdict: reproduced, consistent (on a smaller rack, or under
-    a choice that the paper leaves open), differs, or not run. With `-o` Shoal's runs are kept, and only what is missing
-    is run; a figure of the FPGA paper is run anew.
+    a choice that the paper leaves open), differs, or not run. With `-o` the runs are kept, and only what is missing is
+    run.
     """
     from weft import papers
 

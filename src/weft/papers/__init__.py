@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from weft.errors import BadInput, require
 from weft.papers.fpga import FIGURES as FPGA
+from weft.papers.fpga import tabulate
 
 SCALES = ("small", "paper")
 VERDICTS = ("reproduced", "consistent", "differs", "not run")
@@ -126,7 +127,7 @@ def figure(name):
 
 
 def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Answer:
-    """Run what is missing of a figure and measure it; Shoal's runs are kept in `folder`, if there is one."""
+    """Run what is missing of a figure and measure it; runs are kept in `folder`, if there is one."""
     module = figure(name)
     at_paper_scale(scale)
     if folder is not None and Path(folder).is_file():
@@ -134,19 +135,7 @@ def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Ans
     if hasattr(module, "table"):  # counted or computed, not run
         return Answer(name, scale, module, module.table(scale), [])
     if name.startswith("fpga/"):
-        table = _crossbar_table(module, scale)
+        table = tabulate(module, scale, folder=folder, workers=workers, progress=progress)
         return Answer(name, scale, module, table, [row["fingerprint"] for row in table if "fingerprint" in row])
     runs = module.study(scale).run(folder, workers=workers, progress=progress)
     return Answer(name, scale, module, module.measure(runs), [row["fingerprint"] for row in runs.rows])
-
-
-def _crossbar_table(module, scale):
-    """The table of a figure of the FPGA paper: most are runs of a switch, one is a search."""
-    from weft.papers.fpga import measure
-
-    if hasattr(module, "depths"):
-        return module.depths(scale)
-    table = measure(module.study(scale))
-    for row in table:
-        row["loss"] = row["lost"] / row["offered"] if row["offered"] else None
-    return table

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from weft.errors import BadInput
-from weft.papers.fpga import FIGURES, depth, latency, measure, text
+from weft.papers.fpga import FIGURES, depth, latency, measure, tabulate, text
 
 
 def short(run):
@@ -31,6 +31,30 @@ def test_every_run_of_every_study_can_be_described():
         for scale in ("small", "paper"):
             runs = importlib.import_module(f"weft.papers.fpga.{name}").study(scale)
             assert len({tuple(run.labels.items()) for run in runs}) == len(runs) > 10
+
+
+def test_a_depth_without_loss_is_the_least_with_which_a_run_loses_nothing():
+    for row in depth.least(5000, [(8, 0.5), (8, 0.95)]):
+        near = [depth._attempt(8, row["load"], row["slots"], row["depth"] - less) for less in (1, 0)]
+        lost = [tried["lost"] for tried in measure(near)]
+        assert lost[0] > 0 == lost[1]
+
+
+def test_a_search_says_when_the_deepest_queues_lose_cells_too(monkeypatch):
+    monkeypatch.setattr(depth, "DEEPEST", 2)
+    (row,) = depth.least(5000, [(8, 0.99)])
+    assert row == {"name": "gcq", "ports": 8, "load": 0.99, "slots": 5000, "depth": 3}
+
+
+def test_runs_of_a_figure_are_kept_and_not_run_again(tmp_path, monkeypatch):
+    from weft.papers.fpga import blocking
+
+    monkeypatch.setattr(blocking, "study", lambda scale, study=blocking.study: [short(run) for run in study(scale)[:3]])
+    seen = []
+    first = tabulate(blocking, folder=tmp_path, progress=lambda shares, found: seen.append(found))
+    again = tabulate(blocking, folder=tmp_path, workers=2, progress=lambda shares, found: seen.append(found))
+    assert first == again == tabulate(blocking)
+    assert (seen[0], seen[-1]) == (0, 3) and len(list((tmp_path / "runs").glob("crossbar-*"))) == 3
 
 
 def test_latency_reproduces_the_entries_that_eq_6_fits_and_no_others():

@@ -3,7 +3,7 @@
 The paper prints no simulated curve: it says in words what its simulations showed. Every module here is one such
 sentence or table: `study(scale)` lists the runs, `measure` carries them out, `draw(table)` makes the picture, `CLAIMS`
 pairs each sentence with a check of the table. `scale` is "small" for minutes on a laptop or "paper" for longer runs of
-larger switches.
+larger switches. A table that takes more than one round of runs is made by the module's own `search`.
 """
 
 from typing import NamedTuple
@@ -29,34 +29,39 @@ class Claim(NamedTuple):
     check: object  # table -> (holds, what was measured)
 
 
-def measure(runs, seed: int = 1, report=None) -> list[dict]:
-    """Carry out the runs. A row has the labels of its run and its throughput, delays, losses and fullest queue."""
-    rows = []
-    for run in runs:
-        drawn = run.traffic.draw(nodes=run.fabric.nodes, link=run.fabric.link, seed=seed)
-        state = run.fabric.prepare(drawn, seed=seed)
-        run.fabric.advance(state)
-        seen = run.fabric.observe(state, drawn)
-        rows.append({**run.labels, **_row(seen)})
-        if report is not None:
-            report(rows[-1])
-    return rows
+def tabulate(figure, scale="small", **keeping) -> list[dict]:
+    """The table of a figure; `keeping` is where its runs are kept and how many are done at a time, as in `measure`."""
+    if hasattr(figure, "search"):
+        return figure.search(scale, **keeping)
+    return measure(figure.study(scale), **keeping)
+
+
+def measure(runs, seed: int = 1, folder=None, *, workers: int = 1, progress=None) -> list[dict]:
+    """Carry out the runs, those that `folder` does not hold. A row has the labels of its run, its throughput, delays,
+    losses and fullest queue."""
+    from weft.study import Point, Study
+
+    runs = list(runs)
+    study = Study(fabrics=[r.fabric for r in runs], workloads=[r.traffic for r in runs], seeds=[seed], paired=True)
+    seen = study.run(folder, workers=workers, progress=progress).rows
+    found = dict(zip(study.points, seen, strict=True))
+    return [{**run.labels, **_row(found[Point(run.fabric, run.traffic, seed)])} for run in runs]
 
 
 def _row(seen):
-    s = seen.sections
     return {
-        "throughput": s["throughput"],
-        "delay_mean": s["delay_slots"]["mean"],
-        "delay_p99": s["delay_slots"]["p99"],
-        "delay_max": s["delay_slots"]["max"],
-        "queue_max": s["queue_cells"]["max"],
-        "memory_max": (s["memory_cells"] or {}).get("max"),
-        "lost": s["lost"],
-        "offered": s["cells"]["offered"],
-        "iterations_mean": s["scheduler"]["iterations_mean"],
-        "iterations_max": s["scheduler"]["iterations_max"],
-        "fingerprint": seen.fingerprint,
+        "throughput": seen["throughput"],
+        "delay_mean": seen["delay_slots.mean"],
+        "delay_p99": seen["delay_slots.p99"],
+        "delay_max": seen["delay_slots.max"],
+        "queue_max": seen["queue_cells.max"],
+        "memory_max": seen.get("memory_cells.max"),
+        "lost": seen["lost"],
+        "offered": seen["cells.offered"],
+        "loss": seen["lost"] / seen["cells.offered"] if seen["cells.offered"] else None,
+        "iterations_mean": seen["scheduler.iterations_mean"],
+        "iterations_max": seen["scheduler.iterations_max"],
+        "fingerprint": seen["fingerprint"],
     }
 
 

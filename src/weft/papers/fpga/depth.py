@@ -1,20 +1,22 @@
 """How deep virtual output queues must be for no cell to be lost, at every load (IV-A4: 40 for iSLIP, 16 for GCQ)."""
 
 from weft.fabrics.crossbar import Crossbar
-from weft.papers.fpga import Claim, Run, check_scale
+from weft.papers.fpga import Claim, Run, check_scale, measure
 from weft.workload.traffic import Bernoulli
 
 COLUMNS = ("name", "ports", "load", "slots", "depth")
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
+PORTS = (8, 16, 32, 64)
 DEEP = 1_000_000
+DEEPEST = 64  # to which GCQ is searched; one more stands for all beyond it
 
 
 def study(scale="small"):
-    """iSLIP with queues without bound: its fullest queue is the depth without loss. GCQ is searched by `depths`."""
+    """iSLIP with queues without bound: its fullest queue is the depth without loss. GCQ is searched by `search`."""
     paper = check_scale(scale)
     slots = 1_000_000 if paper else 100_000
     runs = []
-    for n in (8, 16, 32, 64):
+    for n in PORTS:
         for name, iterations in (("islip, 1", 1), ("islip, log2 N", n.bit_length() - 1)):
             span = slots if iterations == 1 else slots // 4
             for load in LOADS:
@@ -24,26 +26,29 @@ def study(scale="small"):
     return runs
 
 
-def depths(scale="small", seed=1, report=None) -> list[dict]:
-    """The table: for GCQ the least depth with which a run loses no cell, found by halving."""
-    from weft.papers.fpga import measure
+def search(scale="small", **keeping) -> list[dict]:
+    """The table: what the queues of iSLIP came to hold, and the least depth with which GCQ loses no cell."""
+    rows = [{**row, "depth": row["queue_max"]} for row in measure(study(scale), **keeping)]
+    slots = 200_000 if check_scale(scale) else 20_000
+    return rows + least(slots, [(n, load) for n in PORTS for load in LOADS], **keeping)
 
-    rows = measure(study(scale), seed, report)
-    for row in rows:
-        row["depth"] = row["queue_max"]
-    slots = 200_000 if scale == "paper" else 20_000
-    for n in (8, 16, 32, 64):
-        for load in LOADS:
-            low, high = 1, 64
-            while low < high:
-                middle = (low + high) // 2
-                fabric, traffic = Crossbar(ports=n, buffers="gcq", depth=middle), Bernoulli(load=load, slots=slots)
-                lost = measure([Run({}, fabric, traffic)], seed)[0]["lost"]
-                low, high = (middle + 1, high) if lost else (low, middle)
-            rows.append({"name": "gcq", "ports": n, "load": load, "slots": slots, "depth": low})
-            if report is not None:
-                report(rows[-1])
-    return rows
+
+def least(slots, cases, **keeping) -> list[dict]:
+    """A row per (ports, load): the least depth with which a run of GCQ loses no cell, all found by halving at once."""
+    found, tried = dict.fromkeys(cases, (1, DEEPEST + 1)), {}  # the least lies between the two, these included
+    while unsure := [(case, *span) for case, span in found.items() if span[0] < span[1]]:
+        runs = [_attempt(*case, slots, (low + high) // 2) for case, low, high in unsure]
+        for (case, low, high), row in zip(unsure, measure(runs, **keeping), strict=True):
+            found[case] = (row["depth"] + 1, high) if row["lost"] else (low, row["depth"])
+            tried[*case, row["depth"]] = row
+    least = [(*case, low) for case, (low, _) in found.items()]
+    return [tried.get((n, load, low)) or _attempt(n, load, slots, low).labels for n, load, low in least]
+
+
+def _attempt(n, load, slots, depth) -> Run:
+    """A run of GCQ with queues of a depth."""
+    labels = {"name": "gcq", "ports": n, "load": load, "slots": slots, "depth": depth}
+    return Run(labels, Crossbar(ports=n, buffers="gcq", depth=depth), Bernoulli(load=load, slots=slots))
 
 
 def draw(table):
@@ -57,7 +62,7 @@ def draw(table):
 def _islip(name):
     def check(table):
         enough = {}
-        for n in (8, 16, 32, 64):
+        for n in PORTS:
             fits = [row["load"] for row in table if row["name"] == name and row["ports"] == n and row["depth"] <= 40]
             enough[n] = max(fits, default=0)
         return all(load >= 0.9 for load in enough.values()), "40 cells last up to load " + ", ".join(
