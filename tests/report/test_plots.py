@@ -63,6 +63,22 @@ def test_lines_named_by_numbers_say_of_what(rows):
     assert [t.get_text() for t in legend.get_texts()] == ["load 0.2", "load 0.8"]
 
 
+def test_no_two_of_the_first_49_lines_look_alike():
+    looks = [plots.line_style(k) for k in range(49)]
+    assert len({repr(sorted(look.items())) for look in looks}) == 49
+    assert len({(look["color"], look["linestyle"]) for look in looks}) == 49  # without their marks, too
+    assert len({look["color"] for look in looks[:7]}) == len({look["marker"] for look in looks[:7]}) == 7
+
+
+def test_the_eighth_line_is_drawn_unlike_the_first():
+    rows = [{"x": x, "y": 2 + x, "of": f"line {k}"} for k in range(9) for x in (1, 2)]
+    lines = plots.plot(rows, x="x", y="y", by="of").figure.axes[0].lines
+    first, eighth = lines[0], lines[7]
+    assert first.get_color() == eighth.get_color()
+    assert (first.get_marker(), first.get_linestyle()) != (eighth.get_marker(), eighth.get_linestyle())
+    assert eighth.get_markerfacecolor() == "white"
+
+
 def test_a_cdf_of_no_finished_flow_is_an_empty_picture(result, tmp_path):
     made = plots.fct_cdf(result, larger_than=10**12)
     made.save(tmp_path / "a.svg")

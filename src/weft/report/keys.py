@@ -4,7 +4,10 @@ from difflib import get_close_matches
 
 from weft.errors import BadInput
 
-UNITS = {"us": "µs", "ns": "ns", "ps": "ps", "s": "s", "gbps": "Gb/s", "mb": "MB", "cells": "cells", "bytes": "bytes"}
+UNITS = {
+    "ms": "ms", "us": "µs", "ns": "ns", "ps": "ps", "s": "s", "gbps": "Gb/s", "mb": "MB", "cells": "cells",
+    "bytes": "bytes",
+}  # fmt: skip
 _WORDS = {"fct": "flow completion time", "max_node": "max per node", "rss": "memory", "kind": ""}
 _SHORT = {"load": "workload.load", "fabric": "fabric.kind", "workload": "workload.kind", "nodes": "fabric.nodes"}
 _STATISTICS = {"mean", "min", "max", "p50", "p99", "p99.9"}

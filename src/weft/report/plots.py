@@ -25,6 +25,20 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 3)), (0, (3, 1.5)), (0, (1, 3)))
 FORMATS = ("svg", "pdf", "png")
 
+
+def line_style(k: int) -> dict:
+    """How line k looks, as options of `plot`: like no other of the first 49. Marks are hollow in every second seven."""
+    again = k // 7
+    hollow = {"markerfacecolor": "white", "markeredgewidth": 1.2}
+    filled = {"markeredgecolor": "white", "markeredgewidth": 0.6}
+    return {**bare_style(k), "marker": MARKERS[(k + again) % 7], **(hollow if again % 2 else filled)}
+
+
+def bare_style(k: int) -> dict:
+    """The same without marks."""
+    return {"color": PALETTE[k % 7], "linestyle": DASHES[(k + 3 * (k // 7)) % 7]}
+
+
 STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture on every machine
     "font.size": 9,
@@ -165,7 +179,7 @@ def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=N
         if not len(values):
             continue
         t, height = (values[:-1] / us, 1 - share[:-1]) if tail else (values / us, share)  # none is slower than the last
-        ax.step(t, height, where="post", color=PALETTE[k % 7], linestyle=DASHES[k % 7], label=name)
+        ax.step(t, height, where="post", **bare_style(k), label=name)
         data += [{"series": name, "fct_us": a, "share": b} for a, b in zip(t.tolist(), height.tolist(), strict=True)]
     _log(ax, "x")
     ax.set_xlabel("flow completion time (µs)")
@@ -196,10 +210,10 @@ def throughput_over_time(results, *, column="received_bytes", title=None) -> Plo
         rates = rates / Gbps
         each = rates if rates.ndim == 2 else rates[:, None] / max(result.flows.nodes, 1)
         mean, low, high = each.mean(axis=1), each.min(axis=1), each.max(axis=1)
-        colour = PALETTE[k % 7]
+        style = bare_style(k)
         if each.shape[1] > 1:
-            ax.fill_between(t / us, low, high, color=colour, alpha=0.15, linewidth=0)
-        ax.plot(t / us, mean, color=colour, linestyle=DASHES[k % 7], label=name)
+            ax.fill_between(t / us, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        ax.plot(t / us, mean, **style, label=name)
         rows = zip((t / us).tolist(), mean.tolist(), low.tolist(), high.tolist(), strict=True)
         data += [{"series": name, "time_us": a, "mean_gbps": b, "min_gbps": c, "max_gbps": d} for a, b, c, d in rows]
     ax.set_ylim(bottom=0)
@@ -220,10 +234,10 @@ def queue_histogram(counts, *, title=None, xlabel="queue length (cells)") -> Plo
         require(count.sum() > 0, "a histogram", "of at least one observation", "empty")
         count = count[: np.flatnonzero(count)[-1] + 1]
         share = count / count.sum()
-        at, edges, colour = np.arange(len(count)), np.arange(len(count) + 1) - 0.5, PALETTE[k % 7]
-        ax.stairs(share, edges, baseline=None, color=colour, linestyle=DASHES[k % 7], linewidth=1.6, label=name)
+        at, edges, style = np.arange(len(count)), np.arange(len(count) + 1) - 0.5, bare_style(k)
+        ax.stairs(share, edges, baseline=None, **style, linewidth=1.6, label=name)
         if len(named) == 1:
-            ax.stairs(share, edges, color=colour, fill=True, alpha=0.2)
+            ax.stairs(share, edges, color=style["color"], fill=True, alpha=0.2)
             _mark_percentiles(ax, count)
         rows = zip(at.tolist(), count.tolist(), share.tolist(), strict=True)
         data += [{"series": name, "cells": a, "observations": b, "share": c} for a, b, c in rows]
@@ -301,18 +315,18 @@ def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title
         at = list(points) if named else sorted(points)
         values = [[row[y] for row in points[here]] for here in at]
         mean, low, high = [float(np.mean(v)) for v in values], [min(v) for v in values], [max(v) for v in values]
-        colour, marker, said = PALETTE[k % 7], MARKERS[k % 7], _say(by, name)
-        mark = {"color": colour, "marker": marker, "markeredgecolor": "white", "markeredgewidth": 0.6, "label": said}
+        style = {**line_style(k), "label": _say(by, name)}
+        colour = style["color"]
         if named:
             aside = 0.5 * ((k + 1) / (len(groups) + 1) - 0.5)
             where = [names.index(here) + aside for here in at]
             if band:
                 ax.vlines(where, low, high, color=colour, alpha=0.35, linewidth=3)
-            ax.plot(where, mean, linestyle="none", **mark)
+            ax.plot(where, mean, **{**style, "linestyle": "none"})
         else:
             if band and low != high:
                 ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
-            ax.plot(at, mean, linestyle=DASHES[k % 7], **mark)
+            ax.plot(at, mean, **style)
         for here, m, lo, hi in zip(at, mean, low, high, strict=True):
             point = {by or "series": name, x: here, "mean": m, "min": lo, "max": hi, "runs": len(points[here])}
             data.append({"y": y, **point})
