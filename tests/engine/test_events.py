@@ -36,14 +36,13 @@ def play(clock, rows, what, argument, log):
                 row_of[name] = -1
         else:
             limit = c.now + argument[k]
-            r = events.peek(c, rows, limit)
+            r = events.pull(c, rows, limit)
             while r != events.NONE:
-                events.release(c, rows, r)
                 log[out, 0], log[out, 1] = c.now, rows[r].name
                 out += 1
                 row_of[rows[r].name] = -1
                 events.give(c, rows, r)
-                r = events.peek(c, rows, limit)
+                r = events.pull(c, rows, limit)
             c.now = limit
     return out
 

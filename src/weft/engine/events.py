@@ -9,12 +9,12 @@ bit that says that its bucket holds something, so that empty ones are skipped 64
 bucket its rows are sorted: by merging the runs in which they came, mostly one, for networks move in step, and of hosts
 that began together hundreds of packets arrive in the same picosecond. A row waits for thousands of events and has left
 the cache when its turn comes, so those of the next buckets are asked for. Events beyond the ring, which are timers and
-the ends of very long queues, wait in a binary heap; `peek` compares the two fronts. The width of a bucket changes the
+the ends of very long queues, wait in a binary heap; `pull` compares the two fronts. The width of a bucket changes the
 speed and nothing else: the order is that of (time, order), whatever the ring looks like.
 
     r = take(c, rows); rows[r].kind = TIMER; push(c, rows, r, time)
     cancel(c, rows, r)                              # from the heap at once; in the ring its row stays until its time
-    r = peek(c, rows, limit); release(c, rows, r)   # the earliest row not after `limit`, or NONE
+    r = pull(c, rows, limit)                        # the earliest row not after `limit`, or NONE
 
 c is a record with the fields of `CLOCK`; it knows by address the arrays that `schedule` is given.
 """
@@ -23,16 +23,18 @@ import numpy as np
 from numba import carray
 
 from weft import random
-from weft.engine.bits import lowest, prefetch
+from weft.engine.bits import either, lowest, prefetch
 from weft.engine.random import word
-from weft.engine.views import bind, fields, inlined, kernel, pointer
+from weft.engine.views import bind, fields, hot, inlined, kernel, pointer
 
 NONE = -1
+FAR = 1 << 62  # later than any event
 DEAD = 0  # the kind of a cancelled event
 FIFO, LIFO, SHUFFLED = 0, 1, 2  # how events of the same picosecond are ordered
 TIES = {"fifo": FIFO, "lifo": LIFO, "random": SHUFFLED}
 _SMALL = 16  # rows that are sorted by insertion
-_1, _ALL = np.uint64(1), np.uint64(2**64 - 1)
+_1, _ALL, _TOP = np.uint64(1), np.uint64(2**64 - 1), np.uint64(2**63)
+_AGAIN = -2  # of two fronts: what was first had been cancelled
 _IN_HEAP = -2  # `next` of a row in place i of the heap is this minus i
 
 EVENT = [
@@ -53,14 +55,15 @@ CLOCK = [
     ("first", "i8"),  # of the sorted rows, the next to be released …
     ("last", "i8"),  # … and one behind the last
     ("ringed", "i8"),  # rows waiting in the ring
-    ("heaped", "i8"),  # rows waiting in the heap
+    ("heaped", "i8"),  # rows waiting in the heap …
+    ("earliest", "i8"),  # … and the time of the first of them, or FAR
     ("alive", "i8"),  # rows taken and not given back
     ("free", "i8"),  # first row of the free list
     ("used", "i8"),  # rows ever taken; behind them the table is untouched
     ("ties", "i8"),  # FIFO, LIFO or SHUFFLED
     ("tie_key", "u8"),  # of the stream that shuffles ties
-    ("soon", "i8"),  # a row of the next bucket but one, or NONE: for those who know what else it will need
-    ("sooner", "i8"),  # a row of the next bucket, or NONE; behind it there may be others
+    ("soon", "i8"),  # mostly a row of the next bucket but one: for those who know what else it will need
+    ("sooner", "i8"),  # mostly a row of the next bucket, behind which there may be others
     *fields(*ARRAYS),
 ]
 
@@ -84,7 +87,7 @@ def tables(rows: int, ring: int) -> dict:
 def schedule(c: np.ndarray, arrays: dict, *, shift: int, ties: str = "fifo", seed: int = 0) -> None:
     """Make `c`, one row with the fields of CLOCK, an empty queue that lives in `arrays`, zeros as in `tables`."""
     c["shift"], c["free"], c["ties"] = shift, NONE, TIES[ties]
-    c["tie_key"], c["soon"], c["sooner"] = random.key(seed, 0x7469), NONE, NONE
+    c["tie_key"], c["earliest"] = random.key(seed, 0x7469), FAR
     arrays["heads"][:] = NONE
     bind(c, **{name: arrays[name] for name in ARRAYS})
 
@@ -114,36 +117,42 @@ def _heap(c):
     return carray(pointer(c.heap_at), (c.heap_size,), np.int32)
 
 
-@kernel
+@inlined
+def _at(rows, r):
+    """Row r: unsigned, so that nobody asks whether it counts from the end."""
+    return rows[np.uint64(r)]
+
+
+@hot
 def room(c, rows):
     """How many rows can still be taken."""
     return rows.size - c.alive
 
 
-@kernel
+@hot
 def take(c, rows):
     """A row off the free list; the caller has made sure by `room` that there is one."""
     c.alive += 1
     r = c.free
     if r != NONE:
-        c.free = rows[r].next
+        c.free = _at(rows, r).next
         return r
     r = c.used
     c.used += 1
     return r
 
 
-@kernel
+@hot
 def give(c, rows, r):
     """Put a row on the free list."""
     c.alive -= 1
-    rows[r].next = c.free
+    _at(rows, r).next = c.free
     c.free = r
 
 
-@kernel
+@hot
 def _before(rows, a, b):
-    x, y = rows[a], rows[b]
+    x, y = _at(rows, a), _at(rows, b)
     return x.time < y.time or (x.time == y.time and x.order < y.order)
 
 
@@ -161,7 +170,7 @@ def _insert(c, rows, r):
         c.first = 0
     i = c.last
     first = c.first
-    rows[r].next = NONE
+    _at(rows, r).next = NONE
     while i > first and _before(rows, r, due[i - 1]):
         due[i] = due[i - 1]
         i -= 1
@@ -220,20 +229,23 @@ def _rise(c, rows, i, r):
         if not _before(rows, r, heap[parent]):
             break
         heap[i] = heap[parent]
-        rows[heap[i]].next = _IN_HEAP - i
+        _at(rows, heap[i]).next = _IN_HEAP - i
         i = parent
     heap[i] = r
-    rows[r].next = _IN_HEAP - i
+    _at(rows, r).next = _IN_HEAP - i
+    c.earliest = _at(rows, heap[0]).time
 
 
 @kernel
 def _heap_remove(c, rows, i):
     """Take the row in place `i` out of the heap."""
     heap = _heap(c)
-    rows[heap[i]].next = NONE
+    _at(rows, heap[i]).next = NONE
     c.heaped -= 1
     n = c.heaped
     if i == n:
+        if n == 0:
+            c.earliest = FAR
         return
     r = heap[n]
     while True:
@@ -245,162 +257,194 @@ def _heap_remove(c, rows, i):
         if not _before(rows, heap[child], r):
             break
         heap[i] = heap[child]
-        rows[heap[i]].next = _IN_HEAP - i
+        _at(rows, heap[i]).next = _IN_HEAP - i
         i = child
     _rise(c, rows, i, r)
 
 
-@kernel
+@hot
 def number(c):
     """The running number of the next event, as ties order it."""
     n = c.made
     c.made += 1
-    if c.ties == FIFO:
-        return n
+    return n if c.ties == FIFO else _other_number(c, n)
+
+
+@kernel
+def _other_number(c, n):
     if c.ties == LIFO:
         return -n
     return np.int64(word(c.tie_key, n) >> _1)
 
 
-@kernel
+@hot
 def push(c, rows, r, time):
     """Schedule row `r` for `time`, which is not in the past."""
-    rows[r].time = time
-    rows[r].order = number(c)
+    _at(rows, r).time = time
+    _at(rows, r).order = number(c)
     hang(c, rows, r)
 
 
-@kernel
+@hot
 def hang(c, rows, r):
     """Schedule row `r` for the time and with the number that it already has; the time is not in the past."""
-    heads = _heads(c)
-    e = rows[r]
-    ahead = (e.time >> c.shift) - c.bucket
-    if ahead <= 0:
-        _insert(c, rows, r)
-    elif ahead < heads.size:
-        i = (e.time >> c.shift) & (heads.size - 1)
+    e = _at(rows, r)
+    bucket = e.time >> c.shift
+    if np.uint64(bucket - c.bucket - 1) < np.uint64(c.heads_size - 1):
+        i = np.uint64(bucket & (c.heads_size - 1))
+        heads, held = _heads(c), _held(c)
         e.next = heads[i]
         heads[i] = r
-        _held(c)[i >> 6] |= _1 << np.uint64(i & 63)
+        held[i >> np.uint64(6)] |= _1 << (i & np.uint64(63))
         c.ringed += 1
+    else:
+        _hang_elsewhere(c, rows, r)
+
+
+@kernel
+def _hang_elsewhere(c, rows, r):
+    """Schedule row `r`, which is due in the bucket that has been sorted, or beyond the ring."""
+    if _at(rows, r).time >> c.shift <= c.bucket:
+        _insert(c, rows, r)
     else:
         c.heaped += 1
         _rise(c, rows, c.heaped - 1, r)
 
 
-@kernel
-def cancel(c, rows, r):
-    """Make sure that row `r`, which is scheduled, is never released; it returns to the free list."""
-    if rows[r].next <= _IN_HEAP:
-        _heap_remove(c, rows, _IN_HEAP - np.int64(rows[r].next))
-        give(c, rows, r)
-    else:
-        rows[r].kind = DEAD
-
-
-@kernel
-def _turn(c, rows, limit):
-    """Sort the next bucket that holds anything, but none that begins after `limit`. The ring is not empty."""
-    heads, held, due = _heads(c), _held(c), _due(c)
-    end = limit >> c.shift
-    start = c.bucket + 1
-    i = start & (heads.size - 1)
-    w = i >> 6
-    bits = held[w] & (_ALL << np.uint64(i & 63))
-    ahead = -(i & 63)  # from `start` to the first bucket of word w
-    while bits == 0 and start + ahead <= end:
-        w = (w + 1) & (held.size - 1)
-        ahead += 64
-        bits = held[w]
-    c.first = c.last = 0
-    if bits == 0 or start + ahead + lowest(bits) > end:
-        c.bucket = max(c.bucket, end)
-        return
-    bit = lowest(bits)
-    i = (w << 6) + bit
-    held[w] ^= _1 << np.uint64(bit)
-    _look_ahead(c, rows, w << 6, bits & (bits - _1))
-    r = heads[i]
-    heads[i] = NONE
-    n = 0
-    while r != NONE:
-        due[n] = r
-        n += 1
-        r = rows[r].next
-    if n > 1:
-        for k in range(n >> 1):  # oldest first, so that equal times are already in order
-            due[k], due[n - 1 - k] = due[n - 1 - k], due[k]
-        _sort(c, rows, n)
-    c.ringed -= n
-    c.bucket, c.last = start + ahead + bit, n
-
-
-@inlined
-def _look_ahead(c, rows, first, bits):
-    """Ask for what the next buckets hold: of those from `first` on, the bits of `bits` name those with anything."""
-    heads = _heads(c)
-    c.soon = c.sooner = NONE
-    if bits != 0:
-        c.sooner = heads[first + lowest(bits)]
-        bits &= bits - _1
-        if bits != 0:
-            c.soon = heads[first + lowest(bits)]
-            bits &= bits - _1
-            if bits != 0:
-                prefetch(rows, np.int64(heads[first + lowest(bits)]))
-
-
 @inlined
 def following(c, k):
     """The row to be released `k` after the one just released, 0 the next: k < c.last - c.first."""
-    return np.int64(_due(c)[c.first + k])
+    return np.int64(_due(c)[np.uint64(c.first + k)])
+
+
+@hot
+def alone(c, rows):
+    """Whether nothing else is due at the time of the row released last."""
+    return c.earliest > c.now and (c.first == c.last or _at(rows, following(c, 0)).time > c.now)
 
 
 @kernel
-def peek(c, rows, limit):
-    """The earliest row due not after `limit`, or NONE. The clock never turns past `limit`, so that until then anything
-    may still be scheduled."""
-    due, heap = _due(c), _heap(c)
+def cancel(c, rows, r):
+    """Make sure that row `r`, which is scheduled, is never released; it returns to the free list."""
+    if _at(rows, r).next <= _IN_HEAP:
+        _heap_remove(c, rows, _IN_HEAP - np.int64(_at(rows, r).next))
+        give(c, rows, r)
+    else:
+        _at(rows, r).kind = DEAD
+
+
+@hot
+def _turn(c, rows, limit):
+    """Sort the next bucket that holds anything, but none that begins after `limit`."""
+    c.first = c.last = 0
+    start, end = c.bucket + 1, limit >> c.shift
+    if c.ringed == 0:
+        c.bucket = max(c.bucket, end)
+        return
+    heads, held = _heads(c), _held(c)
+    i = start & (c.heads_size - 1)
+    w = np.uint64(i >> 6)
+    bits = held[w] & (_ALL << np.uint64(i & 63))
+    base = start - (i & 63)  # the bucket of the lowest bit of word w
+    while bits == 0 and base <= end:
+        w = (w + _1) & np.uint64(c.held_size - 1)
+        base += 64
+        bits = held[w]
+    bit = lowest(bits | _TOP)
+    if bits == 0 or base + bit > end:
+        c.bucket = max(c.bucket, end)
+        return
+    c.bucket = base + bit
+    held[w] ^= _1 << np.uint64(bit)
+    first = w << np.uint64(6)
+    _look_ahead(c, rows, first, bits & (bits - _1))
+    i = first + np.uint64(bit)
+    r = np.int64(heads[i])
+    heads[i] = NONE
+    _due(c)[0] = r
+    behind = np.int64(_at(rows, r).next)
+    c.last = 1
+    if behind != NONE:
+        _gather(c, rows, behind)
+    c.ringed -= c.last
+
+
+@kernel
+def _gather(c, rows, r):
+    """Put the rows of a bucket from its second, `r`, on behind the first, and sort them all."""
+    due = _due(c)
+    n = 1
+    while r != NONE:
+        due[n] = r
+        n += 1
+        r = np.int64(_at(rows, r).next)
+    for k in range(n >> 1):  # oldest first, so that equal times are already in order
+        due[k], due[n - 1 - k] = due[n - 1 - k], due[k]
+    _sort(c, rows, n)
+    c.last = n
+
+
+@hot
+def _look_ahead(c, rows, first, bits):
+    """Ask for what the next buckets hold: of those from `first` on, the bits of `bits` name those with anything.
+
+    Where there are no more, it is the last bucket that is looked at: to ask in vain costs less than to wonder.
+    """
+    heads = _heads(c)
+    r = np.int64(heads[first + np.uint64(lowest(bits | _TOP))])
+    c.sooner = either(r >= 0, r, 0)
+    bits &= bits - _1
+    r = np.int64(heads[first + np.uint64(lowest(bits | _TOP))])
+    c.soon = either(r >= 0, r, 0)
+    bits &= bits - _1
+    prefetch(rows, np.int64(heads[first + np.uint64(lowest(bits | _TOP))]))
+
+
+@hot
+def pull(c, rows, limit):
+    """Take the earliest row due not after `limit` out of the queue and set the clock to its time. The row, or NONE.
+
+    The clock never turns past `limit`, so that until then anything may still be scheduled.
+    """
     while True:
         if c.first == c.last:
-            far = limit
-            if c.heaped > 0 and rows[heap[0]].time < far:
-                far = rows[heap[0]].time
-            if c.ringed > 0:
-                _turn(c, rows, far)
-            elif far >> c.shift > c.bucket:
-                c.bucket = far >> c.shift
-                c.first = 0
-                c.last = 0
+            _turn(c, rows, min(limit, c.earliest))
+        r = np.int64(_AGAIN)
         if c.first < c.last:
-            r = due[c.first]
-            if c.heaped > 0 and _before(rows, heap[0], r):
-                r = heap[0]
-        elif c.heaped > 0:
-            r = heap[0]
+            r = following(c, 0)
+        if r == _AGAIN or _at(rows, r).time >= c.earliest:
+            r = _pull_either(c, rows, limit)
+            if r != _AGAIN:
+                return r
+        elif _at(rows, r).time > limit:
+            return np.int64(NONE)
         else:
-            return NONE
-        if rows[r].time > limit:
-            return NONE
-        if rows[r].kind != DEAD:
-            return r
-        _unhook(c, rows, r)
-        give(c, rows, r)
+            c.first += 1
+            if _at(rows, r).kind != DEAD:
+                c.now = _at(rows, r).time
+                c.released += 1
+                return r
+            give(c, rows, r)
 
 
 @kernel
-def _unhook(c, rows, r):
-    due = _due(c)
-    if c.first < c.last and due[c.first] == r:
+def _pull_either(c, rows, limit):
+    """The same where the heap's first may be the earliest. The row, NONE, or _AGAIN if it had been cancelled."""
+    r = np.int64(NONE)
+    if c.heaped > 0:
+        r = np.int64(_heap(c)[0])
+    sorted_ = c.first < c.last and (r == NONE or _before(rows, following(c, 0), r))
+    if sorted_:
+        r = following(c, 0)
+    if r == NONE or _at(rows, r).time > limit:
+        return np.int64(NONE)
+    if sorted_:
         c.first += 1
     else:
         _heap_remove(c, rows, 0)
-
-
-@kernel
-def release(c, rows, r):
-    """Take row `r`, just seen by `peek`, out of the queue and set the clock to its time. The row stays the caller's."""
-    _unhook(c, rows, r)
-    c.now = rows[r].time
+    if _at(rows, r).kind == DEAD:
+        give(c, rows, r)
+        return np.int64(_AGAIN)
+    c.now = _at(rows, r).time
     c.released += 1
+    return r

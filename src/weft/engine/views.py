@@ -15,7 +15,9 @@ import weft.engine.jit  # noqa: F401  sets the cache folder
 
 # Nothing here allocates, so kernels do without Numba's reference counting; what returns a view has to have it.
 kernel = njit(cache=True, error_model="numpy", _nrt=False)
-inlined = njit(cache=True, error_model="numpy", _nrt=True)
+inlined = njit(cache=True, error_model="numpy", _nrt=True, forceinline=True)
+# For what runs with every event: a call would push the seven words of an array, and hide constants from the compiler.
+hot = njit(error_model="numpy", _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 @intrinsic

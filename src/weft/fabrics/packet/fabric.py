@@ -176,6 +176,7 @@ class Packet:
             "free_slot": -1,
             "first_out": -1,
             "roomy": -1,
+            "called": -1,
             "key": random.key(seed, 0x706B74),
         }
         values |= {name: getattr(set_, name) for name in sum(st.PARAMETERS, ()) if name not in values}

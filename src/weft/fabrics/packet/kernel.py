@@ -3,10 +3,10 @@
 import numpy as np
 
 from weft.engine import events
-from weft.engine.bits import prefetch, prefetch_at
+from weft.engine.bits import either, prefetch, prefetch_at
 from weft.engine.fingerprint import fold
 from weft.engine.memory import LINE
-from weft.engine.views import inlined, kernel
+from weft.engine.views import hot, inlined, kernel
 from weft.fabrics.packet.network import fail, flush, follow, forward, free_movable, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
@@ -14,7 +14,6 @@ from weft.fabrics.packet.state import (
     BOUNCED,
     CNP,
     DATA,
-    DCQCN,
     DROPTAIL,
     FREE,
     LAST_PACKET,
@@ -32,18 +31,22 @@ from weft.fabrics.packet.state import (
     SUB,
     TURN,
     choices,
+    flow_at,
     flows,
     group,
+    host_at,
     hosts,
+    packet_at,
+    port_at,
     ports,
     print_,
     row,
     rows,
     table,
-    traffic,
+    traffic_at,
 )
 from weft.fabrics.packet.transports import dcqcn, ndp, tcp
-from weft.fabrics.packet.transports.flow import open_slot
+from weft.fabrics.packet.transports.flow import open_slot, send_for_pacer
 
 DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
 PORT_SIZE, SUB_SIZE = PORT.itemsize, SUB.itemsize
@@ -53,10 +56,10 @@ SLACK = 1 << 13  # rows one event may take: a window for each of some subflows
 @kernel
 def deliver(s, r):
     """Packet r has reached its host."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     fold(print_(s), s.now, (np.int64(p.id) << 32) | (np.int64(p.seq) << 4) | np.int64(p.kind))
     s.conserved_out += 1
-    if flows(s)[p.flow].id == p.id:
+    if flow_at(s, p.flow).id == p.id:
         if s.transport <= MPTCP:
             if p.kind == DATA:
                 tcp.on_data(s, r)
@@ -85,7 +88,7 @@ def deliver(s, r):
 @kernel
 def fire(s, r):
     """Timer r is due."""
-    kind = rows(s)[r].kind
+    kind = packet_at(s, r).kind
     if s.transport <= MPTCP:
         if kind == RTO:
             tcp.on_timeout(s, r)
@@ -95,9 +98,9 @@ def fire(s, r):
         if kind == RTO:
             ndp.on_tick(s, r)
         else:
-            ndp.on_pace(s, r)
+            ndp.on_pace(s, np.int64(packet_at(s, r).dst))
     elif kind == PACE:
-        dcqcn.on_pace(s, r)
+        dcqcn.on_pace(s, np.int64(packet_at(s, r).dst))
     elif kind == TURN:
         dcqcn.on_turn(s, r)
     elif kind == ALPHA:
@@ -109,16 +112,15 @@ def fire(s, r):
     events.give(s, rows(s), r)
 
 
-@inlined
+@hot
 def foresee(s):
     """Ask for the next ports, the packets that wait there, and with every event for one row more of the next bucket."""
-    if s.soon != events.NONE:
-        prefetch(ports(s), np.int64(rows(s)[s.soon].port))
-        s.soon = events.NONE
-    if s.sooner != events.NONE:
-        prefetch(rows(s), np.int64(ports(s)[rows(s)[s.sooner].port].head))
-        s.sooner = rows(s)[s.sooner].next
-        prefetch(rows(s), s.sooner)
+    prefetch(ports(s), np.int64(packet_at(s, s.soon).port))
+    e = packet_at(s, s.sooner)
+    prefetch(rows(s), np.int64(port_at(s, e.port).head))
+    behind = np.int64(e.next)
+    s.sooner = either(behind >= 0, behind, 0)
+    prefetch(rows(s), s.sooner)
 
 
 @kernel
@@ -155,7 +157,7 @@ def ask_flow(s, p):
 @inlined
 def ask_first(s, r):
     """Row r is in the cache: ask for the port it names, and for its destination or flow."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     if p.kind <= FREE:
         ask_port(s, np.int64(p.port))
         prefetch(hosts(s), np.int64(p.dst))
@@ -166,29 +168,29 @@ def ask_first(s, r):
 @inlined
 def ask_second(s, r):
     """So is its port: ask for the entry of the table where it leads, or for its flow, and for the packet behind it."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     if p.kind <= LAST_PACKET:
-        port = ports(s)[p.port]
+        port = port_at(s, p.port)
         if s.queue == DROPTAIL:
             prefetch(rows(s), np.int64(port.head))
         if port.to < s.hosts_size:
             ask_flow(s, p)
             ask_port(s, np.int64(-1 - row(s)[port.to]))
         elif row(s)[port.to] >= 0 and p.dst >= 0:
-            prefetch(table(s), row(s)[port.to] * s.anchors + hosts(s)[p.dst].anchor)
+            prefetch(table(s), row(s)[port.to] * s.anchors + host_at(s, p.dst).anchor)
     elif p.kind == FREE:
-        port = ports(s)[p.port]
+        port = port_at(s, p.port)
         prefetch(rows(s), np.int64(port.head_high if port.packets_high > 0 else port.head))
 
 
 @inlined
 def ask_third(s, r):
     """So is the table: ask for the port by which it goes on; of a port to be freed, for the one its packet came by."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     if p.kind <= LAST_PACKET:
-        node = ports(s)[p.port].to
+        node = port_at(s, p.port).to
         if node >= s.hosts_size and row(s)[node] >= 0 and p.dst >= 0:
-            g = table(s)[row(s)[node], hosts(s)[p.dst].anchor]
+            g = table(s)[row(s)[node], host_at(s, p.dst).anchor]
             if g >= 0:
                 place = group(s)[g, 0]
                 if s.routing == ROUND_ROBIN:
@@ -197,9 +199,40 @@ def ask_third(s, r):
                     place += np.uint32(p.path) % np.uint32(group(s)[g, 1])
                 ask_port(s, np.int64(choices(s)[place]))
             else:
-                ask_port(s, np.int64(hosts(s)[p.dst].down))
+                ask_port(s, np.int64(host_at(s, p.dst).down))
     elif p.kind == FREE and s.queue == LOSSLESS:
-        prefetch_at(s.ports_at + np.int64(rows(s)[ports(s)[p.port].head].port) * PORT_SIZE + LINE)
+        head = np.int64(port_at(s, p.port).head)
+        if head >= 0:
+            prefetch_at(s.ports_at + np.int64(packet_at(s, head).port) * PORT_SIZE + LINE)
+
+
+@kernel
+def follow_up(s):
+    """See to what an event has left: a NIC that has room again, and a pacer called for this very picosecond.
+
+    The event of the pacer would be the next one, unless others are due now; if none is, it need not be an event.
+    """
+    if s.roomy != events.NONE:
+        dcqcn.on_room(s, s.roomy)
+        s.roomy = events.NONE
+    if s.called != events.NONE:
+        if s.live == 0 or not events.alone(s, rows(s)):
+            put_off(s)
+            return
+        at = s.called
+        s.called = events.NONE
+        if s.transport == NDP:
+            ndp.on_pace(s, at)
+        else:
+            dcqcn.on_pace(s, at)
+        flush(s)
+
+
+@kernel
+def put_off(s):
+    """Let the pacer that was called come by an event."""
+    send_for_pacer(s, s.called, s.now, s.called_as)
+    s.called = events.NONE
 
 
 @kernel
@@ -212,14 +245,14 @@ def advance(world, until, budget):
         if s.rows_size - s.alive < SLACK:
             return GROW_ROWS
         limit = until
-        begins = s.next_flow < s.traffic_size and traffic(s)[s.next_flow].start <= until
+        begins = s.next_flow < s.traffic_size and traffic_at(s, s.next_flow).start <= until
         if begins:
-            limit = traffic(s)[s.next_flow].start
-        r = events.peek(s, rows(s), limit)
-        if begins and (r == events.NONE or rows(s)[r].time == limit):
+            limit = traffic_at(s, s.next_flow).start - 1
+        r = events.pull(s, rows(s), limit)
+        if begins and r == events.NONE:
             if s.free_slot == events.NONE and s.used_slots == s.flows_size:
                 return GROW_SLOTS
-            s.now = limit
+            s.now = limit + 1
             slot = open_slot(s, s.next_flow)
             s.next_flow += 1
             if s.transport <= MPTCP:
@@ -229,18 +262,19 @@ def advance(world, until, budget):
             else:
                 dcqcn.begin(s, slot)
             flush(s)
+            if s.called != events.NONE:
+                put_off(s)  # other flows may begin now too
             continue
         if r == events.NONE:
             s.now = max(s.now, until)
             return DONE
-        events.release(s, rows(s), r)
         foresee(s)
         if s.vast == 1:
             foresee_more(s)
-        p = rows(s)[r]
+        p = packet_at(s, r)
         if p.kind <= LAST_PACKET:
             s.hops += 1
-            port = ports(s)[p.port]
+            port = port_at(s, p.port)
             if s.lazy == 1:
                 settle(s, np.int64(p.port))
             if p.epoch != port.epoch:
@@ -265,10 +299,8 @@ def advance(world, until, budget):
         else:
             fire(s, r)
             flush(s)
-        if s.roomy != events.NONE:
-            if s.transport == DCQCN:
-                dcqcn.on_room(s, s.roomy)
-            s.roomy = events.NONE
+        while s.roomy != events.NONE or s.called != events.NONE:
+            follow_up(s)
     return PAUSED
 
 

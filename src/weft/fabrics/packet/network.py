@@ -19,10 +19,11 @@ from weft.engine import events
 from weft.engine.bits import prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.random import below, word
-from weft.engine.views import inlined, kernel
+from weft.engine.views import hot, inlined, kernel
 from weft.fabrics.packet.state import (
     BOUNCED,
     DATA,
+    DCQCN,
     DROPTAIL,
     FREE,
     LOSSLESS,
@@ -37,11 +38,12 @@ from weft.fabrics.packet.state import (
     URGENT,
     buffered,
     choices,
-    flows,
+    flow_at,
     group,
-    hosts,
+    host_at,
+    packet_at,
     pool,
-    ports,
+    port_at,
     print_,
     row,
     rows,
@@ -65,7 +67,7 @@ def wire_time(port, size):
 @inlined
 def lose(s, r):
     """Fold the loss of a packet into the fingerprint and free its row."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     fold(print_(s), s.now, ~((np.int64(p.id) << 32) | np.int64(p.seq)))
     events.give(s, rows(s), r)
     s.conserved_out += 1
@@ -80,7 +82,7 @@ def schedule(s, r, time):
 @inlined
 def congested(s, k, level):
     """Whether a packet that finds `level` in front of it at port k is to be marked."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     if level <= port.mark_from:
         return False
     if level > port.mark_all:
@@ -93,7 +95,7 @@ def congested(s, k, level):
 @inlined
 def accept_fifo(s, r, k):
     """Queue packet r at drop-tail port k, or lose it; its arrival at the far end is scheduled here."""
-    port, p = ports(s)[k], rows(s)[r]
+    port, p = port_at(s, k), packet_at(s, r)
     now = s.now
     if port.up == 0:
         port.dropped += 1
@@ -126,7 +128,7 @@ def accept_fifo(s, r, k):
     elif port.packets == 1:
         port.head = port.tail = r
     else:
-        rows(s)[port.tail].next = r
+        packet_at(s, port.tail).next = r
         port.tail = r
     port.packets += 1
 
@@ -134,11 +136,11 @@ def accept_fifo(s, r, k):
 @inlined
 def follow(s, k):
     """Drop-tail port k has delivered a packet: schedule the arrival of the one behind it."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     port.packets -= 1
     if port.packets > 0:
         r = np.int64(port.head)
-        port.head = rows(s)[r].next
+        port.head = packet_at(s, r).next
         prefetch(rows(s), np.int64(port.head))  # a packet's time ahead
         events.hang(s, rows(s), r)
 
@@ -146,13 +148,13 @@ def follow(s, k):
 @inlined
 def _push_back(s, r, k, high):
     """Put packet r at the end of one of the queues of port k."""
-    port, p = ports(s)[k], rows(s)[r]
+    port, p = port_at(s, k), packet_at(s, r)
     p.next = events.NONE
     if high:
         if port.packets_high == 0:
             port.head_high = r
         else:
-            rows(s)[port.tail_high].next = r
+            packet_at(s, port.tail_high).next = r
         port.tail_high = r
         port.packets_high += 1
         port.bytes_high += p.size
@@ -160,7 +162,7 @@ def _push_back(s, r, k, high):
         if port.packets == 0:
             port.head = r
         else:
-            rows(s)[port.tail].next = r
+            packet_at(s, port.tail).next = r
         port.tail = r
         port.packets += 1
         port.bytes += p.size
@@ -172,22 +174,22 @@ def _push_back(s, r, k, high):
 @inlined
 def _wake_later(s, k):
     """Have port k woken as soon as it is free."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     if port.timed == 0:
         port.timed = 1
         timer = events.take(s, rows(s))
-        rows(s)[timer].kind = FREE
-        rows(s)[timer].port = k
+        packet_at(s, timer).kind = FREE
+        packet_at(s, timer).port = k
         schedule(s, timer, max(port.busy, s.now))
 
 
-@inlined
+@kernel
 def _tell(s, came, kind):
     """Send a pause or resume frame to the sender of port `came`, ahead of all data, unless the link is down."""
-    if ports(s)[came ^ 1].up == 0:
+    if port_at(s, came ^ 1).up == 0:
         return
     r = events.take(s, rows(s))
-    p = rows(s)[r]
+    p = packet_at(s, r)
     p.kind, p.flags, p.sub, p.dst, p.flow, p.id, p.seq, p.size = kind, 0, 0, -1, -1, -1, came, s.smallest
     s.conserved_in += 1
     _push_back(s, r, came ^ 1, True)
@@ -199,19 +201,19 @@ def stop_above(s, node):
     """Bytes that may wait in switch `node` from one port before its sender is told to pause."""
     if s.share == 0:
         return s.xoff
-    return s.share * (pool(s)[node] - buffered(s)[node]) >> 10
+    return s.share * (pool(s)[np.uint64(node)] - buffered(s)[np.uint64(node)]) >> 10
 
 
 @inlined
 def _hold(s, r, k):
     """Put a data packet in the low queue of port k and on the accounts of its switch."""
-    port, p = ports(s)[k], rows(s)[r]
+    port, p = port_at(s, k), packet_at(s, r)
     _push_back(s, r, k, False)
     if port.host == 1:
         return
-    buffered(s)[port.frm] += p.size
+    buffered(s)[np.uint64(port.frm)] += p.size
     if s.queue == LOSSLESS:
-        came = ports(s)[p.port]
+        came = port_at(s, p.port)
         came.ingress += p.size
         if came.stopped == 0 and came.ingress > stop_above(s, port.frm):
             came.stopped = 1
@@ -223,12 +225,12 @@ def _hold(s, r, k):
 @inlined
 def _unhold(s, r, k):
     """Take a data packet that has left the low queue of port k off the accounts of its switch."""
-    port, p = ports(s)[k], rows(s)[r]
+    port, p = port_at(s, k), packet_at(s, r)
     if port.host == 1:
         return
-    buffered(s)[port.frm] -= p.size
+    buffered(s)[np.uint64(port.frm)] -= p.size
     if s.queue == LOSSLESS:
-        came = ports(s)[p.port]
+        came = port_at(s, p.port)
         came.ingress -= p.size
         enough = came.ingress <= stop_above(s, port.frm) - (s.xoff - s.xon)
         if came.stopped == 1 and (enough or came.ingress == 0):
@@ -240,12 +242,12 @@ def _unhold(s, r, k):
 @kernel
 def begin(s, k, at):
     """Send the next packet of port k, idle since `at`, if it has one that may go; arrange for the one behind it."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     low = port.packets > 0 and port.paused == 0
     high = port.packets_high > 0 and (not low or s.prefer == STRICT or port.turn < s.prefer)
     if high:
         r = np.int64(port.head_high)
-        p = rows(s)[r]
+        p = packet_at(s, r)
         port.head_high = p.next
         port.packets_high -= 1
         port.bytes_high -= p.size
@@ -253,20 +255,20 @@ def begin(s, k, at):
             port.turn += 1
     elif low:
         r = np.int64(port.head)
-        p = rows(s)[r]
+        p = packet_at(s, r)
         port.head = p.next
         port.packets -= 1
         port.bytes -= p.size
         port.turn = 0
         _unhold(s, r, k)
-        if port.host == 1:
+        if port.host == 1 and s.transport == DCQCN:
             s.roomy = np.int64(port.frm)
     else:
         return
     port.busy = at + wire_time(port, p.size)
     p.port = k
     p.epoch = port.epoch
-    schedule(s, r, port.busy + port.delay)
+    events.push(s, rows(s), r, port.busy + port.delay)
     if s.lazy == 0 and (port.packets_high > 0 or (port.packets > 0 and port.paused == 0)):
         _wake_later(s, k)
 
@@ -274,7 +276,7 @@ def begin(s, k, at):
 @inlined
 def settle(s, k):
     """Send the packets of port k whose turn came since somebody last looked."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     while port.busy <= s.now and port.packets + port.packets_high > 0:
         begin(s, k, port.busy)
 
@@ -282,7 +284,7 @@ def settle(s, k):
 @inlined
 def wake(s, k):
     """Let port k send if it is idle, or see to it that it will."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     if port.timed == 0:
         if port.busy <= s.now:
             begin(s, k, s.now)
@@ -293,14 +295,14 @@ def wake(s, k):
 @inlined
 def _replace_tail(s, r, k):
     """Put packet r in the place of the last of the low queue of port k, and return that one."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     last = np.int64(port.tail)
     port.packets -= 1
-    port.bytes -= rows(s)[last].size
+    port.bytes -= packet_at(s, last).size
     if port.packets > 0:
         q = port.head
-        while rows(s)[q].next != last:
-            q = rows(s)[q].next
+        while packet_at(s, q).next != last:
+            q = packet_at(s, q).next
         port.tail = q
     _unhold(s, last, k)
     _hold(s, r, k)
@@ -308,9 +310,26 @@ def _replace_tail(s, r, k):
 
 
 @kernel
+def _turn_round(s, r, k):
+    """Send a header that finds no room at port k back to its sender, which is to forward it, or lose it: NONE."""
+    port, p = port_at(s, k), packet_at(s, r)
+    trimmed = s.queue == TRIM and p.kind == DATA
+    if s.bounce == 1 and trimmed and p.flags & BOUNCED == 0 and flow_at(s, p.flow).id == p.id:
+        p.flags |= BOUNCED
+        p.dst = flow_at(s, p.flow).src
+        p.path = p.seq
+        s.bounces += 1
+        return np.int64(r)
+    port.dropped += 1
+    s.drop_full += 1
+    lose(s, r)
+    return np.int64(events.NONE)
+
+
+@kernel
 def accept_queue(s, r, k):
     """Queue packet r at a port with priorities. The row of a header turned round, to be forwarded again, or NONE."""
-    port, p = ports(s)[k], rows(s)[r]
+    port, p = port_at(s, k), packet_at(s, r)
     if port.up == 0:
         port.dropped += 1
         s.drop_down += 1
@@ -324,20 +343,20 @@ def accept_queue(s, r, k):
     if not high and port.host == 0:
         room = port.capacity
         if s.share > 0:
-            room = s.share * (pool(s)[port.frm] - buffered(s)[port.frm]) >> 10
+            room = s.share * (pool(s)[np.uint64(port.frm)] - buffered(s)[np.uint64(port.frm)]) >> 10
         if s.queue == TRIM:
             if port.packets > 0 and port.bytes + p.size > room:
                 port.draws += 1
                 if s.trim_tail == 1 and below(word(s.key ^ np.uint64(k), port.draws), 2) == 1:
                     r = _replace_tail(s, r, k)
-                    p = rows(s)[r]
+                    p = packet_at(s, r)
                 p.flags |= TRIMMED
                 p.size = s.smallest
                 port.trimmed += 1
                 s.trims += 1
                 high = True
         elif s.queue == LOSSLESS:
-            if ports(s)[p.port].ingress + p.size > s.ingress_limit:
+            if port_at(s, p.port).ingress + p.size > s.ingress_limit:
                 port.dropped += 1
                 s.drop_lossless += 1
                 lose(s, r)
@@ -351,26 +370,15 @@ def accept_queue(s, r, k):
             p.flags |= MARKED
             port.marked += 1
             s.marks += 1
+    back = np.int64(events.NONE)
     if high and port.host == 0 and port.bytes_high + p.size > s.capacity_high:
-        trimmed = s.queue == TRIM and p.kind == DATA
-        if s.bounce == 1 and trimmed and p.flags & BOUNCED == 0 and flows(s)[p.flow].id == p.id:
-            p.flags |= BOUNCED
-            p.dst = flows(s)[p.flow].src
-            p.path = p.seq
-            s.bounces += 1
-            wake(s, k)
-            return r
-        port.dropped += 1
-        s.drop_full += 1
-        lose(s, r)
-        wake(s, k)
-        return events.NONE
-    if high:
+        back = _turn_round(s, r, k)
+    elif high:
         _push_back(s, r, k, True)
     else:
         _hold(s, r, k)
     wake(s, k)
-    return events.NONE
+    return back
 
 
 @inlined
@@ -382,28 +390,29 @@ def accept(s, r, k):
     return np.int64(accept_queue(s, r, k))
 
 
-@inlined
+@hot
 def route(s, r, node):
     """The port by which packet r leaves `node`, or NONE if there is no way."""
-    p = rows(s)[r]
-    place = row(s)[node]
+    p = packet_at(s, r)
+    place = row(s)[np.uint64(node)]
     if place < 0:
         return np.int64(-1 - place)
-    host = hosts(s)[p.dst]
-    g = table(s)[place, host.anchor]
+    host = host_at(s, p.dst)
+    g = table(s)[np.uint64(place), np.uint64(host.anchor)]
     if g < 0:
         return np.int64(host.down if g == HERE else NO_ROUTE)
-    first, count = group(s)[g, 0], group(s)[g, 1]
+    those = group(s)[np.uint64(g)]
+    first, count = those[0], those[1]
     if count == 1:
-        return np.int64(choices(s)[first])
+        return np.int64(choices(s)[np.uint64(first)])
     if s.routing == ROUND_ROBIN:
-        turn = group(s)[g, 2]
-        group(s)[g, 2] = turn + 1 if turn + 1 < count else 0
-        return np.int64(choices(s)[first + turn])
+        turn = those[2]
+        those[2] = turn + 1 if turn + 1 < count else 0
+        return np.int64(choices(s)[np.uint64(first + turn)])
     path, among = np.uint32(p.path), np.uint32(count)
     left = path // among
     p.path = left
-    return np.int64(choices(s)[first + np.int64(path - left * among)])
+    return np.int64(choices(s)[np.uint64(first) + np.uint64(path - left * among)])
 
 
 @kernel
@@ -426,13 +435,13 @@ def originate(s, r, node):
     Transports therefore need not know the network: called directly, it would be compiled into each of them.
     """
     s.conserved_in += 1
-    p = rows(s)[r]
+    p = packet_at(s, r)
     p.port = node
     p.next = events.NONE
     if s.first_out == events.NONE:
         s.first_out = r
     else:
-        rows(s)[s.last_out].next = r
+        packet_at(s, s.last_out).next = r
     s.last_out = r
 
 
@@ -441,7 +450,7 @@ def flush(s):
     """Send what transports have left at their hosts, in that order."""
     while s.first_out != events.NONE:
         r = s.first_out
-        p = rows(s)[r]
+        p = packet_at(s, r)
         s.first_out = np.int64(p.next)
         forward(s, r, np.int64(p.port))
 
@@ -449,7 +458,7 @@ def flush(s):
 @kernel
 def fail(s, k):
     """Cut port k: what it holds and what is on its wire is lost."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     if s.lazy == 1:
         settle(s, k)
     port.up = 0
@@ -462,16 +471,16 @@ def fail(s, k):
         return
     while port.packets_high > 0:
         r = np.int64(port.head_high)
-        port.head_high = rows(s)[r].next
+        port.head_high = packet_at(s, r).next
         port.packets_high -= 1
-        port.bytes_high -= rows(s)[r].size
+        port.bytes_high -= packet_at(s, r).size
         s.drop_down += 1
         lose(s, r)
     while port.packets > 0:
         r = np.int64(port.head)
-        port.head = rows(s)[r].next
+        port.head = packet_at(s, r).next
         port.packets -= 1
-        port.bytes -= rows(s)[r].size
+        port.bytes -= packet_at(s, r).size
         _unhold(s, r, k)
         s.drop_down += 1
         lose(s, r)
@@ -480,7 +489,7 @@ def fail(s, k):
 @kernel
 def repair(s, k):
     """Bring port k back, empty and not paused."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     port.up = 1
     port.paused = 0
     port.stopped = 0
@@ -489,7 +498,7 @@ def repair(s, k):
 @inlined
 def freed(s, k):
     """Port k was to be woken now."""
-    port = ports(s)[k]
+    port = port_at(s, k)
     port.timed = 0
     if port.busy <= s.now:
         begin(s, k, s.now)
@@ -500,8 +509,8 @@ def freed(s, k):
 @inlined
 def heed(s, r):
     """Obey the pause or resume frame r, which has just arrived; it names the port it is about."""
-    p = rows(s)[r]
-    port = ports(s)[p.seq]
+    p = packet_at(s, r)
+    port = port_at(s, p.seq)
     now = s.now
     if p.kind == PAUSE and port.paused == 0:
         port.paused = 1
@@ -515,12 +524,12 @@ def heed(s, r):
 @inlined
 def _account(s, b, sign, held):
     """Add to `held`, or take from it, what waits at port b, each packet under the port it came by."""
-    if ports(s)[b].host == 1:
+    if port_at(s, b).host == 1:
         return  # what waits there came by no port
-    r = ports(s)[b].head
-    for _ in range(ports(s)[b].packets):
-        held[rows(s)[r].port] += sign * rows(s)[r].size
-        r = rows(s)[r].next
+    r = port_at(s, b).head
+    for _ in range(port_at(s, b).packets):
+        held[packet_at(s, r).port] += sign * packet_at(s, r).size
+        r = packet_at(s, r).next
 
 
 @kernel
@@ -539,7 +548,7 @@ def free_movable(s, stuck, held):
     while moved:
         moved = False
         for a in range(stuck.size):
-            if stuck[a] == 1 and held[a] <= max(stop_above(s, ports(s)[a].to) - (s.xoff - s.xon), 0):
+            if stuck[a] == 1 and held[a] <= max(stop_above(s, port_at(s, a).to) - (s.xoff - s.xon), 0):
                 stuck[a] = 0
                 _account(s, a, -1, held)
                 moved = True

@@ -190,6 +190,7 @@ PARAMETERS = (
     ("rate_step", "rate_leap", "rate_min"),
 )
 PLACES = ("applied", "next_flow", "free_slot", "used_slots", "live", "finished", "first_out", "last_out", "roomy")
+PLACES += ("called", "called_as")  # a host whose pacer is to come in this very picosecond, or -1, and its number
 COUNTERS = (
     ("hops", "sent_segments", "resent", "timeouts", "fast_retransmits", "duplicates", "moved"),
     ("drop_full", "drop_down", "drop_route", "drop_lossless", "trims", "marks", "bounces", "pauses", "resumes"),
@@ -299,6 +300,42 @@ def subs(s):
 @inlined
 def traffic(s):
     return carray(pointer(s.traffic_at), (s.traffic_size,), TRAFFIC)
+
+
+@inlined
+def packet_at(s, r):
+    """Packet or timer r."""
+    return rows(s)[np.uint64(r)]
+
+
+@inlined
+def port_at(s, k):
+    """Port k."""
+    return ports(s)[np.uint64(k)]
+
+
+@inlined
+def host_at(s, h):
+    """Host h."""
+    return hosts(s)[np.uint64(h)]
+
+
+@inlined
+def flow_at(s, slot):
+    """The flow in a slot."""
+    return flows(s)[np.uint64(slot)]
+
+
+@inlined
+def sub_at(s, i):
+    """Subflow i, counted over all slots."""
+    return subs(s)[np.uint64(i)]
+
+
+@inlined
+def traffic_at(s, f):
+    """Flow f of the workload."""
+    return traffic(s)[np.uint64(f)]
 
 
 @inlined

@@ -30,12 +30,13 @@ from weft.fabrics.packet.state import (
     NACK,
     RAISE,
     TURN,
-    flows,
-    hosts,
-    ports,
+    flow_at,
+    host_at,
+    packet_at,
+    port_at,
     row,
     rows,
-    subs,
+    sub_at,
 )
 from weft.fabrics.packet.transports.flow import (
     arm,
@@ -57,14 +58,14 @@ WAITING = 2  # data packets a NIC's port may hold before flows have to wait
 @inlined
 def _nic(s, host):
     """The port of a host; of several, the first."""
-    return -1 - row(s)[host] if row(s)[host] < 0 else hosts(s)[host].nic
+    return -1 - row(s)[host] if row(s)[host] < 0 else host_at(s, host).nic
 
 
 @kernel
 def begin(s, slot):
     """Start at the rate of the link."""
-    sub = subs(s)[slot]
-    sub.rate = sub.target = ports(s)[_nic(s, flows(s)[slot].src)].rate
+    sub = sub_at(s, slot)
+    sub.rate = sub.target = port_at(s, _nic(s, flow_at(s, slot).src)).rate
     sub.alpha = ONE
     sub.stamp = -s.cnp_gap
     _ready(s, slot)
@@ -72,14 +73,14 @@ def begin(s, slot):
 
 @inlined
 def _may_send(s, slot):
-    sub, flow = subs(s)[slot], flows(s)[slot]
+    sub, flow = sub_at(s, slot), flow_at(s, slot)
     return sub.nxt - sub.una < s.max_window and (sub.nxt < sub.top or flow.taken < flow.segments)
 
 
 @kernel
 def _ready(s, slot):
     """Put a flow that may send, and whose time has come, in the queue for its NIC; else wait for the time."""
-    sub, flow = subs(s)[slot], flows(s)[slot]
+    sub, flow = sub_at(s, slot), flow_at(s, slot)
     if flow.queued == 1 or sub.timer_wait != events.NONE or not _may_send(s, slot):
         return
     if sub.wait > s.now:
@@ -92,7 +93,7 @@ def _ready(s, slot):
 @kernel
 def _pace(s, at):
     """Have the NIC of host `at` take the next flow as soon as it can."""
-    host = hosts(s)[at]
+    host = host_at(s, at)
     if host.pacing == 0 and host.blocked == 0 and host.first != events.NONE:
         call_pacer(s, at)
 
@@ -100,17 +101,16 @@ def _pace(s, at):
 @kernel
 def on_turn(s, r):
     """The time of a flow has come."""
-    slot = np.int64(rows(s)[r].flow)
-    subs(s)[slot].timer_wait = events.NONE
+    slot = np.int64(packet_at(s, r).flow)
+    sub_at(s, slot).timer_wait = events.NONE
     _ready(s, slot)
 
 
 @kernel
-def on_pace(s, r):
+def on_pace(s, at):
     """The NIC of a host is free for a packet."""
-    at = rows(s)[r].dst
-    host = hosts(s)[at]
-    port = ports(s)[_nic(s, at)]
+    host = host_at(s, at)
+    port = port_at(s, _nic(s, at))
     host.pacing = 0
     if port.packets >= WAITING:
         host.blocked = 1
@@ -121,13 +121,13 @@ def on_pace(s, r):
             return
         if not _may_send(s, slot):
             continue
-        sub = subs(s)[slot]
+        sub = sub_at(s, slot)
         if sub.nxt == sub.top:
             claim(s, slot, slot)
         seq = sub.nxt
         sub.nxt += 1
         send_segment(s, slot, 0, seq)
-        size = rows(s)[s.last_out].size
+        size = packet_at(s, s.last_out).size
         host.free_at = s.now + (size * 8 * SECOND + port.rate - 1) // port.rate
         sub.wait = s.now + (size * 8 * SECOND + sub.rate - 1) // sub.rate
         if sub.deadline == 0:
@@ -146,7 +146,7 @@ def on_pace(s, r):
 @kernel
 def on_room(s, at):
     """A data packet has left the port of host `at`."""
-    host = hosts(s)[at]
+    host = host_at(s, at)
     if host.blocked == 1:
         host.blocked = 0
         _pace(s, at)
@@ -155,8 +155,8 @@ def on_room(s, at):
 @kernel
 def on_cnp(s, r):
     """The receiver has seen marks."""
-    slot = np.int64(rows(s)[r].flow)
-    sub = subs(s)[slot]
+    slot = np.int64(packet_at(s, r).flow)
+    sub = sub_at(s, slot)
     sub.target = sub.rate
     sub.rate = max(sub.rate - sub.rate * (sub.alpha >> 1) // ONE, s.rate_min)
     sub.alpha += (ONE - sub.alpha) >> s.gain_shift
@@ -172,8 +172,8 @@ def on_cnp(s, r):
 @kernel
 def on_alpha(s, r):
     """No CNP for a while: there is less congestion than alpha says."""
-    slot = np.int64(rows(s)[r].flow)
-    sub = subs(s)[slot]
+    slot = np.int64(packet_at(s, r).flow)
+    sub = sub_at(s, slot)
     sub.timer_alpha = events.NONE
     step = sub.alpha >> s.gain_shift
     sub.alpha -= step
@@ -184,34 +184,34 @@ def on_alpha(s, r):
 @kernel
 def on_raise(s, r):
     """The timer of rate increases."""
-    slot = np.int64(rows(s)[r].flow)
-    sub = subs(s)[slot]
+    slot = np.int64(packet_at(s, r).flow)
+    sub = sub_at(s, slot)
     sub.timer_raise = events.NONE
     sub.stage += 1
     _raise(s, slot)
-    if sub.rate < ports(s)[_nic(s, flows(s)[slot].src)].rate:
+    if sub.rate < port_at(s, _nic(s, flow_at(s, slot).src)).rate:
         sub.timer_raise = new_timer(s, slot, 0, RAISE, s.now + s.raise_gap)
 
 
 @kernel
 def _raise(s, slot):
     """Increase the rate by the stage that timer and byte counter have reached."""
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     low, high = min(sub.stage, sub.stage_bytes), max(sub.stage, sub.stage_bytes)
     if low > s.fast_rounds:
         sub.target += (low - s.fast_rounds) * s.rate_leap
     elif high >= s.fast_rounds:
         sub.target += s.rate_step
-    sub.target = min(sub.target, ports(s)[_nic(s, flows(s)[slot].src)].rate)
+    sub.target = min(sub.target, port_at(s, _nic(s, flow_at(s, slot).src)).rate)
     sub.rate = (sub.target + sub.rate + 1) // 2
 
 
 @kernel
 def on_ack(s, r):
     """Everything before the number in this ACK, or NACK, has arrived."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, ack = np.int64(p.flow), np.int64(p.seq)
-    sub, flow = subs(s)[slot], flows(s)[slot]
+    sub, flow = sub_at(s, slot), flow_at(s, slot)
     if ack > sub.una:
         sub.una = ack
         sub.nxt = max(sub.nxt, ack)
@@ -228,8 +228,8 @@ def on_ack(s, r):
 @kernel
 def on_timeout(s, r):
     """Nothing was acknowledged for too long: go back."""
-    slot = np.int64(rows(s)[r].flow)
-    sub = subs(s)[slot]
+    slot = np.int64(packet_at(s, r).flow)
+    sub = sub_at(s, slot)
     sub.timer = events.NONE
     if sub.deadline == 0:
         return
@@ -246,9 +246,9 @@ def on_timeout(s, r):
 @kernel
 def on_data(s, r):
     """A segment has reached the receiver."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, seq = np.int64(p.flow), np.int64(p.seq)
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     if p.flags & MARKED and s.now - sub.stamp >= s.cnp_gap:
         sub.stamp = s.now
         s.cnps += 1
@@ -265,7 +265,7 @@ def on_data(s, r):
         sub.expected += 1
         sub.echoing = 0
         sub.pending += 1
-        if sub.pending < s.ack_every and flows(s)[slot].done == 0:
+        if sub.pending < s.ack_every and flow_at(s, slot).done == 0:
             return
     else:
         s.duplicates += 1

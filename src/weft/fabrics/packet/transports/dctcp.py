@@ -12,7 +12,7 @@ With delayed ACKs the receiver answers at once when marks begin or end (§3.2), 
 """
 
 from weft.engine.views import kernel
-from weft.fabrics.packet.state import subs
+from weft.fabrics.packet.state import sub_at
 
 ONE = 1 << 20  # alpha is counted in parts of this
 
@@ -20,7 +20,7 @@ ONE = 1 << 20  # alpha is counted in parts of this
 @kernel
 def react(s, i, newly, echoed):
     """Account for an ACK of `newly` segments, which has just moved una. True if the window may grow by it."""
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     sub.acked += newly
     if echoed:
         sub.acked_marked += newly

@@ -26,20 +26,21 @@ from weft.fabrics.packet.state import (
     bearer,
     carries,
     choices,
-    flows,
+    flow_at,
     got,
     group,
-    hosts,
+    host_at,
     latest,
     order,
     out,
-    ports,
+    packet_at,
+    port_at,
     row,
     rows,
     score,
-    subs,
+    sub_at,
     table,
-    traffic,
+    traffic_at,
     via,
 )
 from weft.fabrics.packet.transports import mptcp
@@ -52,13 +53,13 @@ SUSPICIOUS, MEMORY = 4, 16  # failures below which a path is not judged, and tri
 @kernel
 def paths_between(s, src, dst):
     """The number of shortest paths, as the product of the choices along the first of them."""
-    host = hosts(s)[dst]
+    host = host_at(s, dst)
     node = np.int64(src)
     paths = np.int64(1)
     for _ in range(64):
         place = row(s)[node]
         if place < 0:
-            node = ports(s)[-1 - place].to
+            node = port_at(s, -1 - place).to
             if node == dst:
                 return paths
             continue
@@ -66,7 +67,7 @@ def paths_between(s, src, dst):
         if g < 0:
             return paths
         paths *= group(s)[g, 1]
-        node = ports(s)[choices(s)[group(s)[g, 0]]].to
+        node = port_at(s, choices(s)[group(s)[g, 0]]).to
         if node == dst or paths >= _PATHS:
             return paths
     return paths
@@ -77,26 +78,26 @@ def open_slot(s, id):
     """Give flow `id` a slot with clean subflows, and return it."""
     slot = s.free_slot
     if slot != events.NONE:
-        s.free_slot = flows(s)[slot].next
+        s.free_slot = flow_at(s, slot).next
     else:
         slot = s.used_slots
         s.used_slots += 1
     s.live += 1
-    flow = flows(s)[slot]
-    flow.id, flow.src, flow.dst = id, traffic(s)[id].src, traffic(s)[id].dst
-    flow.segments = (traffic(s)[id].size + s.payload - 1) // s.payload
-    flow.tail = traffic(s)[id].size - (flow.segments - 1) * s.payload
+    flow = flow_at(s, slot)
+    flow.id, flow.src, flow.dst = id, traffic_at(s, id).src, traffic_at(s, id).dst
+    flow.segments = (traffic_at(s, id).size + s.payload - 1) // s.payload
+    flow.tail = traffic_at(s, id).size - (flow.segments - 1) * s.payload
     flow.taken, flow.got, flow.done, flow.queued, flow.next = 0, 0, 0, 0, events.NONE
     if s.stream > 0:
         flow.acked = flow.expected = flow.owed = 0
         bearer(s)[slot, :] = 0
         arrived(s)[slot, :] = 0
-    flow.urgent = 1 if traffic(s)[id].klass > 0 else 0
+    flow.urgent = 1 if traffic_at(s, id).klass > 0 else 0
     if s.routing == PERMUTED or s.transport == MPTCP:
         flow.paths = min(paths_between(s, flow.src, flow.dst), s.paths)
     for k in range(s.subflows):
         i = slot * s.subflows + k
-        sub = subs(s)[i]
+        sub = sub_at(s, i)
         sub.una = sub.nxt = sub.top = sub.duplicates = sub.recovering = sub.cut = sub.backoff = 0
         sub.window = s.initial_window * s.payload
         sub.threshold = s.threshold * s.payload if s.threshold > 0 else np.int64(1) << 60
@@ -122,7 +123,7 @@ def open_slot(s, id):
 @kernel
 def shuffle(s, i, paths):
     """Draw a new order of the paths of subflow i: Fisher and Yates, from the back."""
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     walk = order(s)[i]
     for p in range(paths):
         walk[p] = p
@@ -135,11 +136,11 @@ def shuffle(s, i, paths):
 @kernel
 def _spread(s, slot):
     """Give the subflows different paths as far as there are as many."""
-    paths = np.int64(flows(s)[slot].paths)
+    paths = np.int64(flow_at(s, slot).paths)
     base = slot * s.subflows
     shuffle(s, base, paths)
     for k in range(s.subflows):
-        subs(s)[base + k].path = order(s)[base, k % paths]
+        sub_at(s, base + k).path = order(s)[base, k % paths]
 
 
 @kernel
@@ -174,12 +175,12 @@ def tally(s, slot, seq, failed):
 @inlined
 def next_path(s, slot, i, data):
     """The path number of the next packet of subflow i; data packets avoid the paths that are left out."""
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     if s.routing == RANDOM:
         sub.draws += 1
         return below(word(sub.key, sub.draws), _PATHS)
     if s.routing == PERMUTED:
-        paths = np.int64(flows(s)[slot].paths)
+        paths = np.int64(flow_at(s, slot).paths)
         while True:
             if sub.walked % paths == 0:
                 if s.scoreboard == 1:
@@ -197,17 +198,17 @@ def payload_of(s, slot, i, seq):
     """Payload bytes of segment `seq` of subflow i."""
     if s.stream > 0:
         return mptcp.payload_of(s, slot, carries(s)[i, seq & (s.reach - 1)])
-    return flows(s)[slot].tail if seq == subs(s)[i].last else s.payload
+    return flow_at(s, slot).tail if seq == sub_at(s, i).last else s.payload
 
 
 @kernel
 def send_segment(s, slot, k, seq):
     """Hand segment `seq` of subflow k to the network."""
-    flow = flows(s)[slot]
+    flow = flow_at(s, slot)
     i = slot * s.subflows + k
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     r = events.take(s, rows(s))
-    p = rows(s)[r]
+    p = packet_at(s, r)
     p.kind, p.sub, p.dst, p.flow, p.id, p.seq = DATA, k, flow.dst, slot, flow.id, seq
     p.flags = URGENT if flow.urgent else 0
     s.sent_segments += 1
@@ -228,10 +229,10 @@ def send_segment(s, slot, k, seq):
 @kernel
 def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
     """Send an ACK, NACK, PULL or CNP; `backwards` from the receiver to the sender, as most are. Its row."""
-    flow = flows(s)[slot]
+    flow = flow_at(s, slot)
     i = slot * s.subflows + k
     r = events.take(s, rows(s))
-    p = rows(s)[r]
+    p = packet_at(s, r)
     p.kind, p.sub, p.flow, p.id, p.seq, p.echo = kind, k, slot, flow.id, seq, echo
     p.flags, p.sent, p.size = flags, sent, s.control
     p.dst = flow.src if backwards else flow.dst
@@ -245,7 +246,7 @@ def claim(s, slot, i):
     """Take the next segment of the flow for subflow i. False when none is left."""
     if s.stream > 0:
         return mptcp.take(s, slot, i)
-    flow, sub = flows(s)[slot], subs(s)[i]
+    flow, sub = flow_at(s, slot), sub_at(s, i)
     if flow.taken == flow.segments:
         return False
     flow.taken += 1
@@ -257,18 +258,18 @@ def claim(s, slot, i):
 @inlined
 def book(s, slot, i, seq):
     """Enter the arrival of segment `seq` of subflow i, new to the receiver. True if the flow is now complete."""
-    flow = flows(s)[slot]
+    flow = flow_at(s, slot)
     got(s)[i, seq & (s.reach - 1)] = 1
     if s.stream > 0 and not mptcp.enter(s, slot, carries(s)[i, seq & (s.reach - 1)]):
         s.duplicates += 1
         return False
     bytes = payload_of(s, slot, i, seq)
-    hosts(s)[flow.dst].delivered += bytes
-    traffic(s)[flow.id].received += bytes
+    host_at(s, flow.dst).delivered += bytes
+    traffic_at(s, flow.id).received += bytes
     flow.got += 1
     if flow.got == flow.segments:
         flow.done = 1
-        traffic(s)[flow.id].finish = s.now
+        traffic_at(s, flow.id).finish = s.now
         s.finished += 1
         return True
     return False
@@ -282,12 +283,12 @@ def arm(s, slot, k, deadline):
     every ACK does, costs nothing; only one that would come too late is cancelled.
     """
     i = slot * s.subflows + k
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     sub.deadline = deadline
     if deadline == 0:
         return
     if sub.timer != events.NONE:
-        if rows(s)[sub.timer].time <= deadline:
+        if packet_at(s, sub.timer).time <= deadline:
             return
         events.cancel(s, rows(s), sub.timer)
     sub.timer = new_timer(s, slot, k, RTO, deadline)
@@ -297,8 +298,8 @@ def arm(s, slot, k, deadline):
 def new_timer(s, slot, k, kind, time):
     """Schedule a timer of subflow k and return its row."""
     r = events.take(s, rows(s))
-    p = rows(s)[r]
-    p.kind, p.sub, p.flow, p.id = kind, k, slot, flows(s)[slot].id
+    p = packet_at(s, r)
+    p.kind, p.sub, p.flow, p.id = kind, k, slot, flow_at(s, slot).id
     schedule(s, r, time)
     return r
 
@@ -306,23 +307,23 @@ def new_timer(s, slot, k, kind, time):
 @inlined
 def line_up(s, slot, at):
     """Put a flow at the end of those that wait at host `at`."""
-    host, flow = hosts(s)[at], flows(s)[slot]
+    host, flow = host_at(s, at), flow_at(s, slot)
     flow.queued = 1
     flow.next = events.NONE
     if host.first == events.NONE:
         host.first = slot
     else:
-        flows(s)[host.last].next = slot
+        flow_at(s, host.last).next = slot
     host.last = slot
 
 
 @inlined
 def first_in_line(s, at):
     """Take the first flow that waits at host `at`, or NONE; those that have finished have left their slots to us."""
-    host = hosts(s)[at]
+    host = host_at(s, at)
     while host.first != events.NONE:
         slot = np.int64(host.first)
-        flow = flows(s)[slot]
+        flow = flow_at(s, slot)
         host.first = flow.next
         flow.queued = 0
         if flow.id >= 0:
@@ -332,21 +333,32 @@ def first_in_line(s, at):
     return np.int64(events.NONE)
 
 
-@inlined
+@kernel
 def call_pacer(s, at):
     """Have the pacer of host `at` come as soon as it may."""
-    host = hosts(s)[at]
+    host = host_at(s, at)
     host.pacing = 1
-    timer = events.take(s, rows(s))
-    rows(s)[timer].kind = PACE
-    rows(s)[timer].dst = at
-    schedule(s, timer, max(s.now, host.free_at))
+    number = events.number(s)
+    if host.free_at <= s.now and s.called == events.NONE:
+        s.called = at
+        s.called_as = number
+    else:
+        send_for_pacer(s, at, max(s.now, host.free_at), number)
+
+
+@kernel
+def send_for_pacer(s, at, time, number):
+    """Have the pacer of host `at` come at `time`, as the event of that running number."""
+    r = events.take(s, rows(s))
+    p = packet_at(s, r)
+    p.kind, p.dst, p.time, p.order = PACE, at, time, number
+    events.hang(s, rows(s), r)
 
 
 @kernel
 def sample_rtt(s, i, rtt):
     """RFC 6298, in whole picoseconds."""
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     if sub.rtt == 0:
         sub.rtt = rtt
         sub.rtt_var = rtt // 2
@@ -361,7 +373,7 @@ def sample_rtt(s, i, rtt):
 def close_slot(s, slot):
     """Give the slot of a flow back, and cancel its timers."""
     for i in range(slot * s.subflows, (slot + 1) * s.subflows):
-        sub = subs(s)[i]
+        sub = sub_at(s, i)
         if sub.timer != events.NONE:
             events.cancel(s, rows(s), sub.timer)
         if sub.timer_wait != events.NONE:
@@ -370,7 +382,7 @@ def close_slot(s, slot):
             events.cancel(s, rows(s), sub.timer_alpha)
         if sub.timer_raise != events.NONE:
             events.cancel(s, rows(s), sub.timer_raise)
-    flow = flows(s)[slot]
+    flow = flow_at(s, slot)
     flow.id = -1
     s.live -= 1
     if flow.queued == 0:  # else it is in a list of its host, which gives it back

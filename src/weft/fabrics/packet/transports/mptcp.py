@@ -29,7 +29,7 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.views import inlined, kernel
-from weft.fabrics.packet.state import DATA_ACK, arrived, bearer, carries, flows, options, out, rows, subs
+from weft.fabrics.packet.state import DATA_ACK, arrived, bearer, carries, flow_at, options, out, packet_at, sub_at
 
 WHO, OWED, HASTENED = 31, 64, 128  # of a bearer: subflow plus 1; another is to send it; it was hastened once
 
@@ -40,13 +40,13 @@ def grow(s, slot, i, newly):
     payload = float(s.payload)
     total, best, pull = 0.0, 0.0, 0.0
     for j in range(slot * s.subflows, (slot + 1) * s.subflows):
-        other = subs(s)[j]
+        other = sub_at(s, j)
         if other.rtt > 0:
             window, rtt = float(other.window), float(other.rtt)
             total += window
             pull += window / rtt
             best = max(best, window / rtt / rtt)
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     step = payload * payload / float(sub.window)
     if total > 0.0:
         step = min(step, best / pull / pull * payload * payload)
@@ -58,7 +58,7 @@ def grow(s, slot, i, newly):
 @inlined
 def payload_of(s, slot, d):
     """Payload bytes of segment d of a flow."""
-    return flows(s)[slot].tail if d == flows(s)[slot].segments - 1 else s.payload
+    return flow_at(s, slot).tail if d == flow_at(s, slot).segments - 1 else s.payload
 
 
 @kernel
@@ -67,7 +67,7 @@ def take(s, slot, i):
 
     False if there is none.
     """
-    flow, mask = flows(s)[slot], s.stream - 1
+    flow, mask = flow_at(s, slot), s.stream - 1
     me = i - slot * s.subflows + 1
     d = np.int64(events.NONE)
     if flow.owed > 0:
@@ -88,18 +88,18 @@ def take(s, slot, i):
     if d == events.NONE:
         return False
     bearer(s)[slot, d & mask] = me | (np.int64(bearer(s)[slot, d & mask]) & HASTENED)
-    carries(s)[i, subs(s)[i].nxt & (s.reach - 1)] = d
+    carries(s)[i, sub_at(s, i).nxt & (s.reach - 1)] = d
     return True
 
 
 @kernel
 def _hasten(s, slot, me):
     """The first segment missing, if another subflow bears it and it was not sent again before, or NONE."""
-    flow, mask = flows(s)[slot], s.stream - 1
+    flow, mask = flow_at(s, slot), s.stream - 1
     what = np.int64(bearer(s)[slot, flow.acked & mask])
     if what & WHO == me or what & HASTENED != 0:
         return np.int64(events.NONE)
-    other = subs(s)[slot * s.subflows + (what & WHO) - 1]
+    other = sub_at(s, slot * s.subflows + (what & WHO) - 1)
     if s.penalise == 1 and s.now - other.penalised >= other.rtt:
         other.penalised = s.now
         other.window = max(other.window // 2, s.payload)
@@ -114,10 +114,10 @@ def _hasten(s, slot, me):
 @kernel
 def heed(s, slot, i, r):
     """Enter what ACK r says of the flow. True if the receive window had stopped it and no longer does."""
-    flow, sub, mask = flows(s)[slot], subs(s)[i], s.stream - 1
+    flow, sub, mask = flow_at(s, slot), sub_at(s, i), s.stream - 1
     me = i - slot * s.subflows + 1
     if flow.owed > 0:
-        for seq in range(sub.una, np.int64(rows(s)[r].seq)):  # delivered after all
+        for seq in range(sub.una, np.int64(packet_at(s, r).seq)):  # delivered after all
             d = np.int64(carries(s)[i, seq & (s.reach - 1)])
             if d >= flow.acked and np.int64(bearer(s)[slot, d & mask]) & (OWED | WHO) == OWED | me:
                 bearer(s)[slot, d & mask] &= ~np.uint8(OWED)
@@ -137,7 +137,7 @@ def heed(s, slot, i, r):
 @kernel
 def give_up(s, slot, i):
     """Subflow i has timed out: what it bears and has not delivered is owed by the others."""
-    flow, sub, mask = flows(s)[slot], subs(s)[i], s.stream - 1
+    flow, sub, mask = flow_at(s, slot), sub_at(s, i), s.stream - 1
     me = i - slot * s.subflows + 1
     for seq in range(sub.una, sub.top):
         d = np.int64(carries(s)[i, seq & (s.reach - 1)])
@@ -150,7 +150,7 @@ def give_up(s, slot, i):
 @kernel
 def enter(s, slot, d):
     """Enter the arrival of segment d of a flow. False if the receiver had it."""
-    flow, mask = flows(s)[slot], s.stream - 1
+    flow, mask = flow_at(s, slot), s.stream - 1
     if d < flow.expected or arrived(s)[slot, d & mask] == 1:
         return False
     arrived(s)[slot, d & mask] = 1

@@ -24,7 +24,7 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.views import inlined, kernel
-from weft.fabrics.packet.state import ACK, NACK, PULL, TRIMMED, flows, got, hosts, out, rows, subs
+from weft.fabrics.packet.state import ACK, NACK, PULL, TRIMMED, flow_at, got, host_at, out, packet_at, sub_at
 from weft.fabrics.packet.transports.flow import (
     arm,
     book,
@@ -43,7 +43,7 @@ OLD, ARRIVED, LOST, FRESH = 1, 2, 3, 4  # in flight since before the last tick; 
 
 @inlined
 def _send(s, slot, seq):
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     out(s)[slot, seq & (s.reach - 1)] = FRESH
     sub.flying += 1
     send_segment(s, slot, 0, seq)
@@ -54,7 +54,7 @@ def _send(s, slot, seq):
 @kernel
 def _send_next(s, slot):
     """Send the oldest lost segment, or a new one; False when there is neither."""
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     if sub.lost > 0:
         seq = sub.una
         while out(s)[slot, seq & (s.reach - 1)] != LOST:
@@ -72,7 +72,7 @@ def _send_next(s, slot):
 @kernel
 def begin(s, slot):
     """Send the first window."""
-    subs(s)[slot].stamp = s.now
+    sub_at(s, slot).stamp = s.now
     for _ in range(s.initial_window):
         if not _send_next(s, slot):
             return
@@ -81,7 +81,7 @@ def begin(s, slot):
 @inlined
 def _landed(s, slot, seq):
     """Whether segment `seq` was in flight until now; it no longer is."""
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     what = out(s)[slot, seq & (s.reach - 1)]
     if seq < sub.una or (what != OLD and what != FRESH):
         return False
@@ -92,9 +92,9 @@ def _landed(s, slot, seq):
 @kernel
 def on_ack(s, r):
     """A segment has arrived whole."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, seq, mask = np.int64(p.flow), np.int64(p.echo), s.reach - 1
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     sub.stamp = s.now
     sub.acked += 1
     if not _landed(s, slot, seq):
@@ -106,16 +106,16 @@ def on_ack(s, r):
     while sub.una < sub.nxt and out(s)[slot, sub.una & mask] == ARRIVED:
         out(s)[slot, sub.una & mask] = 0
         sub.una += 1
-    if sub.una == sub.nxt and flows(s)[slot].taken == flows(s)[slot].segments:
+    if sub.una == sub.nxt and flow_at(s, slot).taken == flow_at(s, slot).segments:
         close_slot(s, slot)
 
 
 @kernel
 def on_nack(s, r):
     """A segment has arrived without its payload."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, seq = np.int64(p.flow), np.int64(p.echo)
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     sub.stamp = s.now
     sub.acked += 1
     if _landed(s, slot, seq):
@@ -130,9 +130,9 @@ def on_nack(s, r):
 @kernel
 def on_returned(s, r):
     """A header has come back because the queue of headers was full."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, seq = np.int64(p.flow), np.int64(p.seq)
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     if _landed(s, slot, seq):
         tally(s, slot, seq, True)
         out(s)[slot, seq & (s.reach - 1)] = LOST
@@ -144,9 +144,9 @@ def on_returned(s, r):
 @kernel
 def on_pull(s, r):
     """The receiver has room for more."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot = np.int64(p.flow)
-    sub = subs(s)[slot]
+    sub = sub_at(s, slot)
     sub.stamp = s.now
     while sub.answered < p.seq:
         sub.answered += 1
@@ -157,8 +157,8 @@ def on_pull(s, r):
 @kernel
 def on_tick(s, r):
     """One `rto_min` has passed: resend what had been in flight when it began."""
-    slot, mask = np.int64(rows(s)[r].flow), s.reach - 1
-    sub = subs(s)[slot]
+    slot, mask = np.int64(packet_at(s, r).flow), s.reach - 1
+    sub = sub_at(s, slot)
     sub.timer = events.NONE
     sub.deadline = 0
     late = sub.flying == 0 and s.now - sub.stamp >= s.rto_max and _send_next(s, slot)
@@ -179,9 +179,9 @@ def on_tick(s, r):
 @kernel
 def on_data(s, r):
     """A packet, or what is left of one, has reached the receiver."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, seq, trimmed = np.int64(p.flow), np.int64(p.seq), p.flags & TRIMMED != 0
-    sub, flow, mask = subs(s)[slot], flows(s)[slot], s.reach - 1
+    sub, flow, mask = sub_at(s, slot), flow_at(s, slot), s.reach - 1
     known = seq < sub.expected or got(s)[slot, seq & mask] == 1
     if trimmed and not known:
         s.nacks += 1
@@ -202,21 +202,20 @@ def on_data(s, r):
     sub.pending += 1
     if flow.queued == 0:
         line_up(s, slot, flow.dst)
-    if hosts(s)[flow.dst].pacing == 0:
+    if host_at(s, flow.dst).pacing == 0:
         call_pacer(s, flow.dst)
 
 
 @kernel
-def on_pace(s, r):
+def on_pace(s, at):
     """The pacer of a host may send a pull."""
-    at = rows(s)[r].dst
-    host = hosts(s)[at]
+    host = host_at(s, at)
     host.pacing = 0
     while True:
         slot = first_in_line(s, at)
         if slot == events.NONE:
             return
-        sub = subs(s)[slot]
+        sub = sub_at(s, slot)
         if sub.pending == 0:
             continue
         sub.pending -= 1

@@ -26,7 +26,7 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.views import kernel
-from weft.fabrics.packet.state import BLOCKS, got, latest, options, out, rows, subs
+from weft.fabrics.packet.state import BLOCKS, got, latest, options, out, packet_at, sub_at
 from weft.fabrics.packet.transports.flow import claim, send_segment
 
 ARRIVED = 1  # what the sender knows of a segment
@@ -70,7 +70,7 @@ def name(s, i, r):
     runs, kept, named = latest(s)[i], 0, 0
     for n in range(BLOCKS):
         q = np.int64(runs[n])
-        if q >= subs(s)[i].expected:
+        if q >= sub_at(s, i).expected:
             runs[kept] = q
             kept += 1
             if named < s.sack:
@@ -80,7 +80,7 @@ def name(s, i, r):
                 named += 1
     for n in range(kept, BLOCKS):
         runs[n] = events.NONE
-    p = rows(s)[r]
+    p = packet_at(s, r)
     p.echo = named
     if named > 0:
         p.size += 4 + 8 * named
@@ -89,7 +89,7 @@ def name(s, i, r):
 @kernel
 def update(s, i, r):
     """Enter the runs that ACK r names in the scoreboard. True if they hold a segment not known to have arrived."""
-    p, sub, mask = rows(s)[r], subs(s)[i], s.reach - 1
+    p, sub, mask = packet_at(s, r), sub_at(s, i), s.reach - 1
     fresh = False
     for n in range(p.echo):
         for q in range(max(np.int64(options(s)[r, 2 * n]), sub.una), np.int64(options(s)[r, 2 * n + 1])):
@@ -102,7 +102,7 @@ def update(s, i, r):
 @kernel
 def heights(s, i):
     """The highest segment known to have arrived, and the third highest: what has not come below it is lost. Or NONE."""
-    sub, mask = subs(s)[i], s.reach - 1
+    sub, mask = sub_at(s, i), s.reach - 1
     high = np.int64(events.NONE)
     above = 0
     for q in range(sub.top - 1, sub.una - 1, -1):
@@ -124,7 +124,7 @@ def lost(s, i):
 def recover(s, slot, k):
     """Send what recovery allows."""
     i = slot * s.subflows + k
-    sub, mask = subs(s)[i], s.reach - 1
+    sub, mask = sub_at(s, i), s.reach - 1
     high, third = heights(s, i)
     pipe = 0
     for q in range(sub.una, sub.nxt):

@@ -31,12 +31,12 @@ from weft.fabrics.packet.state import (
     DELAYED,
     ECHO,
     MARKED,
-    flows,
+    flow_at,
     got,
     options,
     out,
-    rows,
-    subs,
+    packet_at,
+    sub_at,
 )
 from weft.fabrics.packet.transports import dctcp, mptcp, sack
 from weft.fabrics.packet.transports.flow import (
@@ -55,7 +55,7 @@ from weft.fabrics.packet.transports.flow import (
 def begin(s, slot):
     """Send the first window of every subflow."""
     for k in range(s.subflows):
-        subs(s)[slot * s.subflows + k].alpha = dctcp.ONE
+        sub_at(s, slot * s.subflows + k).alpha = dctcp.ONE
         _fill(s, slot, k)
 
 
@@ -63,7 +63,7 @@ def begin(s, slot):
 def _fill(s, slot, k):
     """Send what the window of subflow k allows."""
     i = slot * s.subflows + k
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     if s.sack > 0 and sub.recovering == 1:
         sack.recover(s, slot, k)
     else:
@@ -90,7 +90,7 @@ def _fill_others(s, slot, k):
 @kernel
 def _enter_recovery(s, slot, k):
     """Halve the window of subflow k and send its oldest segment again."""
-    sub = subs(s)[slot * s.subflows + k]
+    sub = sub_at(s, slot * s.subflows + k)
     sub.threshold = max((sub.nxt - sub.una) * s.payload // 2, 2 * s.payload)
     sub.window = sub.threshold if s.sack > 0 else sub.threshold + 3 * s.payload
     sub.recover = sub.top - 1
@@ -104,11 +104,11 @@ def _enter_recovery(s, slot, k):
 @kernel
 def on_ack(s, r):
     """An ACK has reached the sender."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, k, ack, sent = np.int64(p.flow), np.int64(p.sub), np.int64(p.seq), p.sent
     echoed = p.flags & ECHO != 0
     i = slot * s.subflows + k
-    sub, mask = subs(s)[i], s.reach - 1
+    sub, mask = sub_at(s, i), s.reach - 1
     widened = mptcp.heed(s, slot, i, r) if s.stream > 0 else False
     duplicate = sack.update(s, i, r) if s.sack > 0 else ack == sub.una and sub.nxt > sub.una
     if ack > sub.una:
@@ -158,11 +158,11 @@ def on_ack(s, r):
     if widened:
         _fill_others(s, slot, k)
     if s.stream > 0:
-        if flows(s)[slot].acked == flows(s)[slot].segments:
+        if flow_at(s, slot).acked == flow_at(s, slot).segments:
             close_slot(s, slot)
-    elif flows(s)[slot].done == 1:
+    elif flow_at(s, slot).done == 1:
         for j in range(slot * s.subflows, (slot + 1) * s.subflows):
-            if subs(s)[j].una < subs(s)[j].top:
+            if sub_at(s, j).una < sub_at(s, j).top:
                 return
         close_slot(s, slot)
 
@@ -171,8 +171,8 @@ def on_ack(s, r):
 def on_timeout(s, r):
     """The retransmission timer of a subflow has come; its deadline may have moved since."""
     now = s.now
-    slot, k = np.int64(rows(s)[r].flow), np.int64(rows(s)[r].sub)
-    sub = subs(s)[slot * s.subflows + k]
+    slot, k = np.int64(packet_at(s, r).flow), np.int64(packet_at(s, r).sub)
+    sub = sub_at(s, slot * s.subflows + k)
     sub.timer = events.NONE
     if sub.deadline == 0:
         return
@@ -205,24 +205,24 @@ def on_timeout(s, r):
 def _acknowledge(s, slot, k, echo):
     """Tell the sender what is expected next."""
     i = slot * s.subflows + k
-    sub = subs(s)[i]
+    sub = sub_at(s, i)
     sub.pending = 0
     s.acks += 1
     r = send_control(s, slot, k, ACK, sub.expected, 0, ECHO if echo else 0, sub.stamp, True)
     if s.sack > 0:
         sack.name(s, i, r)
     if s.stream > 0:
-        options(s)[r, DATA_ACK] = flows(s)[slot].expected
+        options(s)[r, DATA_ACK] = flow_at(s, slot).expected
 
 
 @kernel
 def on_data(s, r):
     """A segment has reached the receiver."""
-    p = rows(s)[r]
+    p = packet_at(s, r)
     slot, k, seq, sent = np.int64(p.flow), np.int64(p.sub), np.int64(p.seq), p.sent
     marked = 1 if p.flags & MARKED else 0
     i = slot * s.subflows + k
-    sub, mask = subs(s)[i], s.reach - 1
+    sub, mask = sub_at(s, i), s.reach - 1
     if sub.pending > 0 and marked != sub.echoing and s.transport == DCTCP:
         _acknowledge(s, slot, k, sub.echoing == 1)
     sub.echoing = marked
@@ -240,7 +240,7 @@ def on_data(s, r):
         sub.stamp = sent
         sub.wait = s.now + s.ack_delay
     sub.pending += 1
-    if not in_order or sub.expected != seq + 1 or sub.pending >= s.ack_every or flows(s)[slot].done == 1:
+    if not in_order or sub.expected != seq + 1 or sub.pending >= s.ack_every or flow_at(s, slot).done == 1:
         _acknowledge(s, slot, k, marked == 1)
     elif sub.timer_wait == events.NONE:
         sub.timer_wait = new_timer(s, slot, k, DELAYED, sub.wait)
@@ -249,8 +249,8 @@ def on_data(s, r):
 @kernel
 def on_delayed(s, r):
     """The delayed ACK of a subflow is due, unless it has been sent."""
-    slot, k = np.int64(rows(s)[r].flow), np.int64(rows(s)[r].sub)
-    sub = subs(s)[slot * s.subflows + k]
+    slot, k = np.int64(packet_at(s, r).flow), np.int64(packet_at(s, r).sub)
+    sub = sub_at(s, slot * s.subflows + k)
     sub.timer_wait = events.NONE
     if sub.pending == 0:
         return
