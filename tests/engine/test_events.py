@@ -38,7 +38,7 @@ def play(clock, rows, what, argument, log):
             limit = c.now + argument[k]
             r = events.pull(c, rows, limit)
             while r != events.NONE:
-                log[out, 0], log[out, 1] = c.now, rows[r].name
+                log[out, 0], log[out, 1], log[out, 2] = c.now, rows[r].name, events.alone(c, rows)
                 out += 1
                 row_of[rows[r].name] = -1
                 events.give(c, rows, r)
@@ -83,10 +83,10 @@ def run(moves, ties="fifo", shift=10, ring=64, seed=0, size=128):
     arrays = zeros(events.tables(size, ring))
     events.schedule(clock, arrays, shift=shift, ties=ties, seed=seed)
     what, argument = np.array(moves, np.int64).reshape(-1, 2).T
-    log = np.zeros((max(len(moves), 1), 2), np.int64)
+    log = np.zeros((max(len(moves), 1), 3), np.int64)
     n = play(clock, rows, what.copy(), argument.copy(), log)
     assert arrays
-    return [tuple(line) for line in log[:n].tolist()], clock
+    return [tuple(line) for line in log[:n, :2].tolist()], clock, log[:n, 2]
 
 
 @settings(max_examples=300, deadline=None)
@@ -98,6 +98,15 @@ def test_events_leave_in_the_order_of_time_then_number(moves, ties, shift, ring)
         (w, a) if w != CANCEL or (a < k and moves[a][0] == PUSH) else (PULL, 0) for k, (w, a) in enumerate(moves)
     ]
     assert run(clean, ties, shift, ring)[0] == by_heap(clean, ties, 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(delays, min_size=1, max_size=80), st.integers(4, 20))
+def test_an_event_is_alone_when_no_other_is_due_at_its_time(times, shift):
+    log, _, alone = run([*((PUSH, time) for time in times), (PULL, 10**13)], shift=shift)
+    due = [time for time, _ in log]
+    assert len(due) == len(times)
+    assert alone.tolist() == [time not in due[k + 1 :] for k, time in enumerate(due)]
 
 
 def test_the_width_of_a_bucket_changes_nothing():
@@ -122,7 +131,7 @@ def test_hundreds_of_events_of_a_bucket_leave_in_order(ties, moments):
 
 def test_a_cancelled_row_returns_to_the_table():
     moves = [(PUSH, 5), (CANCEL, 0), (PULL, 10)]
-    log, clock = run(moves)
+    log, clock, _ = run(moves)
     assert log == []
     assert clock["alive"][0] == 0 and clock["released"][0] == 0
 
@@ -131,7 +140,7 @@ def test_a_timer_cancelled_in_the_heap_leaves_no_row_behind():
     far = 10**12  # beyond the ring
     moves = [(PUSH, far + word(7, k) % 1000) for k in range(60)]
     moves += [(CANCEL, k) for k in range(60) if k % 3]
-    log, clock = run([*moves, (PULL, 0)])
+    log, clock, _ = run([*moves, (PULL, 0)])
     assert log == []
     assert clock["alive"][0] == clock["heaped"][0] == 20
     assert len(run([*moves, (PULL, 2 * far)])[0]) == 20
@@ -139,7 +148,7 @@ def test_a_timer_cancelled_in_the_heap_leaves_no_row_behind():
 
 def test_rows_are_used_again():
     moves = [step for _ in range(30) for step in ((PUSH, 3), (PUSH, 9), (PULL, 20))]
-    _, clock = run(moves, size=4)
+    _, clock, _ = run(moves, size=4)
     assert clock["used"][0] == 2
 
 

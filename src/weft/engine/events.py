@@ -25,7 +25,7 @@ from numba import carray
 from weft import random
 from weft.engine.bits import either, lowest, prefetch
 from weft.engine.random import word
-from weft.engine.views import bind, fields, hot, inlined, kernel, pointer
+from weft.engine.views import bind, fields, hot, inlined, part, pointer
 
 NONE = -1
 FAR = 1 << 62  # later than any event
@@ -153,10 +153,10 @@ def give(c, rows, r):
 @hot
 def _before(rows, a, b):
     x, y = _at(rows, a), _at(rows, b)
-    return x.time < y.time or (x.time == y.time and x.order < y.order)
+    return (x.time < y.time) | ((x.time == y.time) & (x.order < y.order))
 
 
-@kernel
+@part
 def _insert(c, rows, r):
     """Put `r` in its place among the sorted rows not yet released."""
     due = _due(c)
@@ -178,7 +178,7 @@ def _insert(c, rows, r):
     c.last += 1
 
 
-@kernel
+@part
 def _sort(c, rows, n):
     """Sort the first `n` of due by (time, order)."""
     due, spare = _due(c), _spare(c)
@@ -220,7 +220,7 @@ def _end_of_run(rows, due, k, n):
     return min(k, n)
 
 
-@kernel
+@part
 def _rise(c, rows, i, r):
     """Put row `r` in place `i` of the heap, or above it."""
     heap = _heap(c)
@@ -236,7 +236,7 @@ def _rise(c, rows, i, r):
     c.earliest = _at(rows, heap[0]).time
 
 
-@kernel
+@part
 def _heap_remove(c, rows, i):
     """Take the row in place `i` out of the heap."""
     heap = _heap(c)
@@ -270,7 +270,7 @@ def number(c):
     return n if c.ties == FIFO else _other_number(c, n)
 
 
-@kernel
+@part
 def _other_number(c, n):
     if c.ties == LIFO:
         return -n
@@ -301,7 +301,7 @@ def hang(c, rows, r):
         _hang_elsewhere(c, rows, r)
 
 
-@kernel
+@part
 def _hang_elsewhere(c, rows, r):
     """Schedule row `r`, which is due in the bucket that has been sorted, or beyond the ring."""
     if _at(rows, r).time >> c.shift <= c.bucket:
@@ -323,7 +323,7 @@ def alone(c, rows):
     return c.earliest > c.now and (c.first == c.last or _at(rows, following(c, 0)).time > c.now)
 
 
-@kernel
+@part
 def cancel(c, rows, r):
     """Make sure that row `r`, which is scheduled, is never released; it returns to the free list."""
     if _at(rows, r).next <= _IN_HEAP:
@@ -361,19 +361,24 @@ def _turn(c, rows, limit):
     i = first + np.uint64(bit)
     r = np.int64(heads[i])
     heads[i] = NONE
-    _due(c)[0] = r
     behind = np.int64(_at(rows, r).next)
-    c.last = 1
-    if behind != NONE:
-        _gather(c, rows, behind)
+    if behind == NONE:
+        _due(c)[0] = r
+        c.last = 1
+    elif _at(rows, behind).next == NONE:
+        swap = _before(rows, behind, r)
+        _due(c)[0], _due(c)[1] = either(swap, behind, r), either(swap, r, behind)
+        c.last = 2
+    else:
+        _gather(c, rows, r)
     c.ringed -= c.last
 
 
-@kernel
+@part
 def _gather(c, rows, r):
-    """Put the rows of a bucket from its second, `r`, on behind the first, and sort them all."""
+    """Sort the rows of a bucket that begins with `r`."""
     due = _due(c)
-    n = 1
+    n = 0
     while r != NONE:
         due[n] = r
         n += 1
@@ -427,7 +432,7 @@ def pull(c, rows, limit):
             give(c, rows, r)
 
 
-@kernel
+@part
 def _pull_either(c, rows, limit):
     """The same where the heap's first may be the earliest. The row, NONE, or _AGAIN if it had been cancelled."""
     r = np.int64(NONE)

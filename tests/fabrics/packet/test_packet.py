@@ -33,6 +33,21 @@ def test_a_lone_packet_takes_exactly_its_wire_times_and_delays():
     assert seen.finish[0] == 2 * (wire_time(on_the_wire, 10 * Gbps) + 500 * ns)
 
 
+def events_and_hops(flows):
+    fabric = Packet(hosts=4, topology="single", transport="ndp", mtu=1500)
+    state = fabric.prepare(flows)
+    fabric.advance(state)
+    return int(state.world["released"][0]), int(state.world["hops"][0])
+
+
+def test_a_pacer_that_may_come_at_once_is_no_event_of_its_own():
+    events, hops = events_and_hops(Flows.of(nodes=4, src=[0], dst=[1], size=2000, start=0))  # two packets, one pull
+    assert events == hops
+    # in step, each of two pacers might overtake what else is due in its picosecond
+    events, hops = events_and_hops(Flows.of(nodes=4, src=[0, 2], dst=[1, 3], size=2000, start=0))
+    assert events == hops + 2
+
+
 def test_the_smallest_packet_is_padded():
     fabric = Packet(hosts=2, topology="single", transport="ndp", delay=0, link=10 * Gbps)
     assert run(fabric, flow(1)).finish[0] == 2 * wire_time(1 + 46 + 38, 10 * Gbps)

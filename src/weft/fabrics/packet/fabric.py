@@ -191,6 +191,7 @@ class Packet:
                     "buffered": (graph.nodes, np.int64),
                     "pool": (graph.nodes, np.int64),
                     "hosts": (self.hosts, st.HOST),
+                    "homes": (self.hosts, st.HOME),
                     "row": (table.row.shape, np.int32),
                     "table": (table.table.shape, np.int32),
                     "group": (groups.shape, np.int32),
@@ -222,7 +223,8 @@ class Packet:
         state.row[:], state.table[:], state.group[:], state.choices[:] = table.row, table.table, groups, table.choices
         self._lay_ports(state.ports)
         ports, hosts, traffic = state.ports, state.hosts, state.traffic
-        hosts["anchor"], hosts["down"], hosts["first"], hosts["last"] = table.anchor, table.down, -1, -1
+        hosts["first"], hosts["last"] = -1, -1
+        state.homes["anchor"], state.homes["down"] = table.anchor, table.down
         hosts["nic"] = np.searchsorted(np.sort(ports["frm"]), np.arange(self.hosts))
         hosts["nic"] = np.argsort(ports["frm"], kind="stable")[hosts["nic"]]
         switch_ports = np.bincount(ports["frm"][ports["host"] == 0], minlength=graph.nodes)

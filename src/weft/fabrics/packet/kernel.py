@@ -6,7 +6,7 @@ from weft.engine import events
 from weft.engine.bits import either, prefetch, prefetch_at
 from weft.engine.fingerprint import fold
 from weft.engine.memory import LINE
-from weft.engine.views import hot, inlined, kernel
+from weft.engine.views import hot, inlined, kernel, part
 from weft.fabrics.packet.network import fail, flush, follow, forward, free_movable, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
@@ -34,11 +34,10 @@ from weft.fabrics.packet.state import (
     flow_at,
     flows,
     group,
-    host_at,
-    hosts,
+    home_at,
+    homes,
     packet_at,
     port_at,
-    ports,
     print_,
     row,
     rows,
@@ -53,7 +52,7 @@ PORT_SIZE, SUB_SIZE = PORT.itemsize, SUB.itemsize
 SLACK = 1 << 13  # rows one event may take: a window for each of some subflows
 
 
-@kernel
+@part
 def deliver(s, r):
     """Packet r has reached its host."""
     p = packet_at(s, r)
@@ -85,7 +84,7 @@ def deliver(s, r):
     events.give(s, rows(s), r)
 
 
-@kernel
+@part
 def fire(s, r):
     """Timer r is due."""
     kind = packet_at(s, r).kind
@@ -112,27 +111,6 @@ def fire(s, r):
     events.give(s, rows(s), r)
 
 
-@hot
-def foresee(s):
-    """Ask for the next ports, the packets that wait there, and with every event for one row more of the next bucket."""
-    prefetch(ports(s), np.int64(packet_at(s, s.soon).port))
-    e = packet_at(s, s.sooner)
-    prefetch(rows(s), np.int64(port_at(s, e.port).head))
-    behind = np.int64(e.next)
-    s.sooner = either(behind >= 0, behind, 0)
-    prefetch(rows(s), s.sooner)
-
-
-@kernel
-def foresee_more(s):
-    """Of a network that no cache holds, ask for what the next events of this bucket will need: in three steps, each of
-    which reads what the one before has asked for."""
-    if s.last - s.first > 6:
-        ask_first(s, events.following(s, 6))
-        ask_second(s, events.following(s, 4))
-        ask_third(s, events.following(s, 2))
-
-
 @inlined
 def ask_port(s, k):
     """Ask for the lines of port k that its queue needs."""
@@ -140,6 +118,27 @@ def ask_port(s, k):
     prefetch_at(at)
     if s.queue != DROPTAIL:
         prefetch_at(at + LINE)
+
+
+@hot
+def foresee(s):
+    """Ask for the next ports, the packets that wait there, and with every event for one row more of the next bucket."""
+    ask_port(s, np.int64(packet_at(s, s.soon).port))
+    e = packet_at(s, s.sooner)
+    prefetch(rows(s), np.int64(port_at(s, e.port).head))
+    behind = np.int64(e.next)
+    s.sooner = either(behind >= 0, behind, 0)
+    prefetch(rows(s), s.sooner)
+
+
+@part
+def foresee_more(s):
+    """Of a network that no cache holds, ask for what the next events of this bucket will need: in three steps, each of
+    which reads what the one before has asked for."""
+    if s.last - s.first > 6:
+        ask_first(s, events.following(s, 6))
+        ask_second(s, events.following(s, 4))
+        ask_third(s, events.following(s, 2))
 
 
 @inlined
@@ -160,7 +159,7 @@ def ask_first(s, r):
     p = packet_at(s, r)
     if p.kind <= FREE:
         ask_port(s, np.int64(p.port))
-        prefetch(hosts(s), np.int64(p.dst))
+        prefetch(homes(s), np.int64(p.dst))
     else:
         ask_flow(s, p)
 
@@ -177,7 +176,7 @@ def ask_second(s, r):
             ask_flow(s, p)
             ask_port(s, np.int64(-1 - row(s)[port.to]))
         elif row(s)[port.to] >= 0 and p.dst >= 0:
-            prefetch(table(s), row(s)[port.to] * s.anchors + host_at(s, p.dst).anchor)
+            prefetch(table(s), row(s)[port.to] * s.anchors + home_at(s, p.dst).anchor)
     elif p.kind == FREE:
         port = port_at(s, p.port)
         prefetch(rows(s), np.int64(port.head_high if port.packets_high > 0 else port.head))
@@ -190,7 +189,7 @@ def ask_third(s, r):
     if p.kind <= LAST_PACKET:
         node = port_at(s, p.port).to
         if node >= s.hosts_size and row(s)[node] >= 0 and p.dst >= 0:
-            g = table(s)[row(s)[node], host_at(s, p.dst).anchor]
+            g = table(s)[row(s)[node], home_at(s, p.dst).anchor]
             if g >= 0:
                 place = group(s)[g, 0]
                 if s.routing == ROUND_ROBIN:
@@ -199,14 +198,14 @@ def ask_third(s, r):
                     place += np.uint32(p.path) % np.uint32(group(s)[g, 1])
                 ask_port(s, np.int64(choices(s)[place]))
             else:
-                ask_port(s, np.int64(host_at(s, p.dst).down))
+                ask_port(s, np.int64(home_at(s, p.dst).down))
     elif p.kind == FREE and s.queue == LOSSLESS:
         head = np.int64(port_at(s, p.port).head)
         if head >= 0:
             prefetch_at(s.ports_at + np.int64(packet_at(s, head).port) * PORT_SIZE + LINE)
 
 
-@kernel
+@part
 def follow_up(s):
     """See to what an event has left: a NIC that has room again, and a pacer called for this very picosecond.
 
@@ -228,28 +227,33 @@ def follow_up(s):
         flush(s)
 
 
-@kernel
+@part
 def put_off(s):
     """Let the pacer that was called come by an event."""
     send_for_pacer(s, s.called, s.now, s.called_as)
     s.called = events.NONE
 
 
+@hot
+def last_before(s, until):
+    """The last moment before the next flow begins, or `until` if it begins later."""
+    if s.next_flow == s.traffic_size:
+        return until
+    return min(until, traffic_at(s, s.next_flow).start - 1)
+
+
 @kernel
 def advance(world, until, budget):
     """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
     s = world[0]
+    limit = last_before(s, until)
     for _ in range(budget):
         if s.live == 0 and s.next_flow == s.traffic_size:
             return DONE  # what is still on its way is for nobody
         if s.rows_size - s.alive < SLACK:
             return GROW_ROWS
-        limit = until
-        begins = s.next_flow < s.traffic_size and traffic_at(s, s.next_flow).start <= until
-        if begins:
-            limit = traffic_at(s, s.next_flow).start - 1
         r = events.pull(s, rows(s), limit)
-        if begins and r == events.NONE:
+        if r == events.NONE and limit < until:
             if s.free_slot == events.NONE and s.used_slots == s.flows_size:
                 return GROW_SLOTS
             s.now = limit + 1
@@ -264,6 +268,7 @@ def advance(world, until, budget):
             flush(s)
             if s.called != events.NONE:
                 put_off(s)  # other flows may begin now too
+            limit = last_before(s, until)
             continue
         if r == events.NONE:
             s.now = max(s.now, until)

@@ -19,11 +19,10 @@ from weft.engine import events
 from weft.engine.bits import prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.random import below, word
-from weft.engine.views import hot, inlined, kernel
+from weft.engine.views import hot, inlined, part
 from weft.fabrics.packet.state import (
     BOUNCED,
     DATA,
-    DCQCN,
     DROPTAIL,
     FREE,
     LOSSLESS,
@@ -40,6 +39,7 @@ from weft.fabrics.packet.state import (
     choices,
     flow_at,
     group,
+    home_at,
     host_at,
     packet_at,
     pool,
@@ -73,7 +73,7 @@ def lose(s, r):
     s.conserved_out += 1
 
 
-@kernel
+@part
 def schedule(s, r, time):
     """Have row r released at `time`."""
     events.push(s, rows(s), r, time)
@@ -183,7 +183,7 @@ def _wake_later(s, k):
         schedule(s, timer, max(port.busy, s.now))
 
 
-@kernel
+@part
 def _tell(s, came, kind):
     """Send a pause or resume frame to the sender of port `came`, ahead of all data, unless the link is down."""
     if port_at(s, came ^ 1).up == 0:
@@ -239,7 +239,7 @@ def _unhold(s, r, k):
             _tell(s, np.int64(p.port), RESUME)
 
 
-@kernel
+@part
 def begin(s, k, at):
     """Send the next packet of port k, idle since `at`, if it has one that may go; arrange for the one behind it."""
     port = port_at(s, k)
@@ -261,7 +261,7 @@ def begin(s, k, at):
         port.bytes -= p.size
         port.turn = 0
         _unhold(s, r, k)
-        if port.host == 1 and s.transport == DCQCN:
+        if port.host == 1 and host_at(s, port.frm).blocked == 1:
             s.roomy = np.int64(port.frm)
     else:
         return
@@ -309,7 +309,7 @@ def _replace_tail(s, r, k):
     return last
 
 
-@kernel
+@part
 def _turn_round(s, r, k):
     """Send a header that finds no room at port k back to its sender, which is to forward it, or lose it: NONE."""
     port, p = port_at(s, k), packet_at(s, r)
@@ -326,7 +326,7 @@ def _turn_round(s, r, k):
     return np.int64(events.NONE)
 
 
-@kernel
+@part
 def accept_queue(s, r, k):
     """Queue packet r at a port with priorities. The row of a header turned round, to be forwarded again, or NONE."""
     port, p = port_at(s, k), packet_at(s, r)
@@ -397,10 +397,10 @@ def route(s, r, node):
     place = row(s)[np.uint64(node)]
     if place < 0:
         return np.int64(-1 - place)
-    host = host_at(s, p.dst)
-    g = table(s)[np.uint64(place), np.uint64(host.anchor)]
+    home = home_at(s, p.dst)
+    g = table(s)[np.uint64(place), np.uint64(home.anchor)]
     if g < 0:
-        return np.int64(host.down if g == HERE else NO_ROUTE)
+        return np.int64(home.down if g == HERE else NO_ROUTE)
     those = group(s)[np.uint64(g)]
     first, count = those[0], those[1]
     if count == 1:
@@ -415,7 +415,7 @@ def route(s, r, node):
     return np.int64(choices(s)[np.uint64(first) + np.uint64(path - left * among)])
 
 
-@kernel
+@part
 def forward(s, r, node):
     """Pass packet r on from `node`."""
     again = r
@@ -445,7 +445,7 @@ def originate(s, r, node):
     s.last_out = r
 
 
-@kernel
+@part
 def flush(s):
     """Send what transports have left at their hosts, in that order."""
     while s.first_out != events.NONE:
@@ -455,7 +455,7 @@ def flush(s):
         forward(s, r, np.int64(p.port))
 
 
-@kernel
+@part
 def fail(s, k):
     """Cut port k: what it holds and what is on its wire is lost."""
     port = port_at(s, k)
@@ -486,7 +486,7 @@ def fail(s, k):
         lose(s, r)
 
 
-@kernel
+@part
 def repair(s, k):
     """Bring port k back, empty and not paused."""
     port = port_at(s, k)
@@ -532,7 +532,7 @@ def _account(s, b, sign, held):
         r = packet_at(s, r).next
 
 
-@kernel
+@part
 def free_movable(s, stuck, held):
     """Of the paused ports of a lossless network, which are 1 in `stuck`, leave those that can never move again.
 

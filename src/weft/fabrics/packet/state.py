@@ -101,13 +101,16 @@ FLOW = np.dtype(
         ("done", "u1"),
         ("queued", "u1"),  # 1 while in a list of its host
         ("urgent", "u1"),  # 1 for a flow of a class above 0
-        # MPTCP, where it knows the order of all segments of a flow
+        ("", "u1", (9,)),
+        # a cache line; then MPTCP, where it knows the order of all segments of a flow
         ("acked", "i8"),  # sender: all below have arrived
         ("expected", "i8"),  # receiver: all below have arrived
         ("owed", "i4"),  # sender: segments that another subflow is to send
+        ("", "i4", (11,)),
     ]
 )
 
+# Lines of a cache: what every sender needs, what it needs less often, marks, the receiver, the rest.
 SUB = np.dtype(
     [
         # the sender
@@ -116,12 +119,13 @@ SUB = np.dtype(
         ("top", "i8"),  # one behind the newest ever sent
         ("window", "i8"),  # congestion window, bytes
         ("threshold", "i8"),  # slow start ends here
-        ("recover", "i8"),  # recovery ends when this is acknowledged
-        ("rtt", "i8"),  # smoothed, or 0 before the first sample
-        ("rtt_var", "i8"),
+        ("credit", "i8"),  # byte count of congestion avoidance; of DCQCN, bytes since the last raise
         ("rto", "i8"),
         ("deadline", "i8"),  # when the retransmission timer means it, or 0
-        ("credit", "i8"),  # byte count of congestion avoidance; of DCQCN, bytes since the last raise
+        # …
+        ("rtt", "i8"),  # smoothed, or 0 before the first sample
+        ("rtt_var", "i8"),
+        ("recover", "i8"),  # recovery ends when this is acknowledged
         ("last", "i8"),  # subflow segment that carries the end of the flow, or -1
         ("timer", "i4"),  # row of the pending timer, or -1
         ("path", "i4"),
@@ -130,6 +134,8 @@ SUB = np.dtype(
         ("cut", "u1"),  # DCTCP: this window has been reduced
         ("backoff", "u1"),
         ("", "u1"),
+        ("key", "u8"),  # randomness
+        ("draws", "i8"),
         # DCTCP and DCQCN
         ("alpha", "i8"),  # parts of 2**20
         ("acked", "i8"),
@@ -148,25 +154,30 @@ SUB = np.dtype(
         ("timer_wait", "i4"),
         ("pending", "i4"),  # segments not yet acknowledged; of NDP, pulls owed
         ("pulled", "i8"),  # NDP: pulls sent; DCQCN: time of the last CNP
+        ("walked", "i8"),  # packets sent along the permutation of paths
+        ("echoing", "u1"),  # DCTCP: congestion seen in the segments pending
+        ("", "u1", (15,)),
+        # the rest
         ("answered", "i8"),  # NDP sender: highest pull seen
         ("flying", "i8"),  # NDP sender: segments in flight
         ("lost", "i8"),  # NDP sender: segments to send again
-        ("echoing", "u1"),  # DCTCP: congestion seen in the segments pending
-        ("", "u1", (7,)),
         ("mended", "i4"),  # with sack: highest segment sent again in this recovery, RFC 6675's HighRxt
         ("rescued", "i4"),  # with sack: what must be acknowledged before a last resort, RFC 6675's RescueRxt
         ("penalised", "i8"),  # MPTCP: when its window was last halved for holding the others up
-        # randomness
-        ("key", "u8"),
-        ("draws", "i8"),
-        ("walked", "i8"),  # packets sent along the permutation of paths
+        ("", "i8", (3,)),
+    ]
+)
+
+# Where a host is, which every hop asks: apart from the rest, so that thousands stay in the cache.
+HOME = np.dtype(
+    [
+        ("anchor", "i4"),
+        ("down", "i4"),
     ]
 )
 
 HOST = np.dtype(
     [
-        ("anchor", "i4"),
-        ("down", "i4"),
         ("first", "i4"),  # flows waiting for their turn, round robin
         ("last", "i4"),
         ("nic", "i4"),  # the port of the host; of several, the first
@@ -198,7 +209,7 @@ COUNTERS = (
     ("conserved_in", "conserved_out"),  # packets made and packets ended; the difference is on its way
 )
 _WORLD = (*(name for line in PARAMETERS for name in line), *PLACES, *(name for line in COUNTERS for name in line))
-TABLES = ("rows", "ports", "buffered", "pool", "hosts", "row", "table", "group", "choices", "flows", "subs")
+TABLES = ("rows", "ports", "buffered", "pool", "hosts", "homes", "row", "table", "group", "choices", "flows", "subs")
 TABLES += ("out", "got", "options", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 TABLES += ("traffic", "print")
 
@@ -238,6 +249,7 @@ class State:
     buffered: np.ndarray  # (nodes,) int64  bytes that wait in a switch
     pool: np.ndarray  # (nodes,) int64  bytes it has room for
     hosts: np.ndarray  # (hosts,) HOST
+    homes: np.ndarray  # (hosts,) HOME
     row: np.ndarray  # (nodes,) int32   see weft.topology.routes
     table: np.ndarray  # (rows, anchors) int32
     group: np.ndarray  # (groups, 3) int32   first, count, turn
@@ -288,6 +300,11 @@ def hosts(s):
 
 
 @inlined
+def homes(s):
+    return carray(pointer(s.homes_at), (s.homes_size,), HOME)
+
+
+@inlined
 def flows(s):
     return carray(pointer(s.flows_at), (s.flows_size,), FLOW)
 
@@ -318,6 +335,12 @@ def port_at(s, k):
 def host_at(s, h):
     """Host h."""
     return hosts(s)[np.uint64(h)]
+
+
+@inlined
+def home_at(s, h):
+    """Where host h is."""
+    return homes(s)[np.uint64(h)]
 
 
 @inlined

@@ -20,7 +20,7 @@ Rates are whole b/s, alpha is in parts of 2**20; timers run after a first CNP an
 import numpy as np
 
 from weft.engine import events
-from weft.engine.views import inlined, kernel
+from weft.engine.views import inlined, part
 from weft.fabrics.packet.network import SECOND
 from weft.fabrics.packet.state import (
     ACK,
@@ -61,7 +61,7 @@ def _nic(s, host):
     return -1 - row(s)[host] if row(s)[host] < 0 else host_at(s, host).nic
 
 
-@kernel
+@part
 def begin(s, slot):
     """Start at the rate of the link."""
     sub = sub_at(s, slot)
@@ -77,7 +77,7 @@ def _may_send(s, slot):
     return sub.nxt - sub.una < s.max_window and (sub.nxt < sub.top or flow.taken < flow.segments)
 
 
-@kernel
+@part
 def _ready(s, slot):
     """Put a flow that may send, and whose time has come, in the queue for its NIC; else wait for the time."""
     sub, flow = sub_at(s, slot), flow_at(s, slot)
@@ -90,7 +90,7 @@ def _ready(s, slot):
     _pace(s, flow.src)
 
 
-@kernel
+@part
 def _pace(s, at):
     """Have the NIC of host `at` take the next flow as soon as it can."""
     host = host_at(s, at)
@@ -98,7 +98,7 @@ def _pace(s, at):
         call_pacer(s, at)
 
 
-@kernel
+@part
 def on_turn(s, r):
     """The time of a flow has come."""
     slot = np.int64(packet_at(s, r).flow)
@@ -106,7 +106,7 @@ def on_turn(s, r):
     _ready(s, slot)
 
 
-@kernel
+@part
 def on_pace(s, at):
     """The NIC of a host is free for a packet."""
     host = host_at(s, at)
@@ -143,7 +143,7 @@ def on_pace(s, at):
         return
 
 
-@kernel
+@part
 def on_room(s, at):
     """A data packet has left the port of host `at`."""
     host = host_at(s, at)
@@ -152,7 +152,7 @@ def on_room(s, at):
         _pace(s, at)
 
 
-@kernel
+@part
 def on_cnp(s, r):
     """The receiver has seen marks."""
     slot = np.int64(packet_at(s, r).flow)
@@ -169,7 +169,7 @@ def on_cnp(s, r):
     sub.timer_raise = new_timer(s, slot, 0, RAISE, s.now + s.raise_gap)
 
 
-@kernel
+@part
 def on_alpha(s, r):
     """No CNP for a while: there is less congestion than alpha says."""
     slot = np.int64(packet_at(s, r).flow)
@@ -181,7 +181,7 @@ def on_alpha(s, r):
         sub.timer_alpha = new_timer(s, slot, 0, ALPHA, s.now + s.alpha_gap)
 
 
-@kernel
+@part
 def on_raise(s, r):
     """The timer of rate increases."""
     slot = np.int64(packet_at(s, r).flow)
@@ -193,7 +193,7 @@ def on_raise(s, r):
         sub.timer_raise = new_timer(s, slot, 0, RAISE, s.now + s.raise_gap)
 
 
-@kernel
+@part
 def _raise(s, slot):
     """Increase the rate by the stage that timer and byte counter have reached."""
     sub = sub_at(s, slot)
@@ -206,7 +206,7 @@ def _raise(s, slot):
     sub.rate = (sub.target + sub.rate + 1) // 2
 
 
-@kernel
+@part
 def on_ack(s, r):
     """Everything before the number in this ACK, or NACK, has arrived."""
     p = packet_at(s, r)
@@ -225,7 +225,7 @@ def on_ack(s, r):
         _ready(s, slot)
 
 
-@kernel
+@part
 def on_timeout(s, r):
     """Nothing was acknowledged for too long: go back."""
     slot = np.int64(packet_at(s, r).flow)
@@ -243,7 +243,7 @@ def on_timeout(s, r):
     _ready(s, slot)
 
 
-@kernel
+@part
 def on_data(s, r):
     """A segment has reached the receiver."""
     p = packet_at(s, r)

@@ -11,13 +11,13 @@ else is `tcp.py`: slow start, recovery from loss, timeouts. alpha begins at 1 (ย
 With delayed ACKs the receiver answers at once when marks begin or end (ยง3.2), so that the echo stays exact.
 """
 
-from weft.engine.views import kernel
+from weft.engine.views import part
 from weft.fabrics.packet.state import sub_at
 
 ONE = 1 << 20  # alpha is counted in parts of this
 
 
-@kernel
+@part
 def react(s, i, newly, echoed):
     """Account for an ACK of `newly` segments, which has just moved una. True if the window may grow by it."""
     sub = sub_at(s, i)

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.random import below, word
-from weft.engine.views import inlined, kernel
+from weft.engine.views import inlined, part
 from weft.fabrics.packet.network import originate, schedule
 from weft.fabrics.packet.state import (
     AGAIN,
@@ -29,6 +29,7 @@ from weft.fabrics.packet.state import (
     flow_at,
     got,
     group,
+    home_at,
     host_at,
     latest,
     order,
@@ -50,10 +51,9 @@ TRIED, FAILED, LEFT_OUT = 0, 1, 2  # what NDP's sender knows of a path
 SUSPICIOUS, MEMORY = 4, 16  # failures below which a path is not judged, and tries a path that are remembered
 
 
-@kernel
+@part
 def paths_between(s, src, dst):
     """The number of shortest paths, as the product of the choices along the first of them."""
-    host = host_at(s, dst)
     node = np.int64(src)
     paths = np.int64(1)
     for _ in range(64):
@@ -63,7 +63,7 @@ def paths_between(s, src, dst):
             if node == dst:
                 return paths
             continue
-        g = table(s)[place, host.anchor]
+        g = table(s)[place, home_at(s, dst).anchor]
         if g < 0:
             return paths
         paths *= group(s)[g, 1]
@@ -73,7 +73,7 @@ def paths_between(s, src, dst):
     return paths
 
 
-@kernel
+@part
 def open_slot(s, id):
     """Give flow `id` a slot with clean subflows, and return it."""
     slot = s.free_slot
@@ -120,7 +120,7 @@ def open_slot(s, id):
     return slot
 
 
-@kernel
+@part
 def shuffle(s, i, paths):
     """Draw a new order of the paths of subflow i: Fisher and Yates, from the back."""
     sub = sub_at(s, i)
@@ -133,7 +133,7 @@ def shuffle(s, i, paths):
         walk[p], walk[q] = walk[q], walk[p]
 
 
-@kernel
+@part
 def _spread(s, slot):
     """Give the subflows different paths as far as there are as many."""
     paths = np.int64(flow_at(s, slot).paths)
@@ -143,7 +143,7 @@ def _spread(s, slot):
         sub_at(s, base + k).path = order(s)[base, k % paths]
 
 
-@kernel
+@part
 def judge(s, i, paths):
     """Leave out, until the next permutation, the paths of subflow i that failed twice as often as all together.
 
@@ -201,7 +201,7 @@ def payload_of(s, slot, i, seq):
     return flow_at(s, slot).tail if seq == sub_at(s, i).last else s.payload
 
 
-@kernel
+@part
 def send_segment(s, slot, k, seq):
     """Hand segment `seq` of subflow k to the network."""
     flow = flow_at(s, slot)
@@ -226,7 +226,7 @@ def send_segment(s, slot, k, seq):
     originate(s, r, flow.src)
 
 
-@kernel
+@part
 def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
     """Send an ACK, NACK, PULL or CNP; `backwards` from the receiver to the sender, as most are. Its row."""
     flow = flow_at(s, slot)
@@ -241,7 +241,7 @@ def send_control(s, slot, k, kind, seq, echo, flags, sent, backwards):
     return r
 
 
-@kernel
+@part
 def claim(s, slot, i):
     """Take the next segment of the flow for subflow i. False when none is left."""
     if s.stream > 0:
@@ -275,7 +275,7 @@ def book(s, slot, i, seq):
     return False
 
 
-@kernel
+@part
 def arm(s, slot, k, deadline):
     """Set the retransmission timer of subflow k to `deadline`; 0 turns it off.
 
@@ -294,7 +294,7 @@ def arm(s, slot, k, deadline):
     sub.timer = new_timer(s, slot, k, RTO, deadline)
 
 
-@kernel
+@part
 def new_timer(s, slot, k, kind, time):
     """Schedule a timer of subflow k and return its row."""
     r = events.take(s, rows(s))
@@ -333,7 +333,7 @@ def first_in_line(s, at):
     return np.int64(events.NONE)
 
 
-@kernel
+@part
 def call_pacer(s, at):
     """Have the pacer of host `at` come as soon as it may."""
     host = host_at(s, at)
@@ -346,7 +346,7 @@ def call_pacer(s, at):
         send_for_pacer(s, at, max(s.now, host.free_at), number)
 
 
-@kernel
+@part
 def send_for_pacer(s, at, time, number):
     """Have the pacer of host `at` come at `time`, as the event of that running number."""
     r = events.take(s, rows(s))
@@ -355,7 +355,7 @@ def send_for_pacer(s, at, time, number):
     events.hang(s, rows(s), r)
 
 
-@kernel
+@part
 def sample_rtt(s, i, rtt):
     """RFC 6298, in whole picoseconds."""
     sub = sub_at(s, i)
@@ -369,7 +369,7 @@ def sample_rtt(s, i, rtt):
     sub.backoff = 0
 
 
-@kernel
+@part
 def close_slot(s, slot):
     """Give the slot of a flow back, and cancel its timers."""
     for i in range(slot * s.subflows, (slot + 1) * s.subflows):

@@ -23,7 +23,7 @@ ever; a sender with nothing in flight that has heard nothing for `rto_max` there
 import numpy as np
 
 from weft.engine import events
-from weft.engine.views import inlined, kernel
+from weft.engine.views import inlined, part
 from weft.fabrics.packet.state import ACK, NACK, PULL, TRIMMED, flow_at, got, host_at, out, packet_at, sub_at
 from weft.fabrics.packet.transports.flow import (
     arm,
@@ -51,7 +51,7 @@ def _send(s, slot, seq):
         arm(s, slot, 0, s.now + s.rto_min)
 
 
-@kernel
+@part
 def _send_next(s, slot):
     """Send the oldest lost segment, or a new one; False when there is neither."""
     sub = sub_at(s, slot)
@@ -69,7 +69,7 @@ def _send_next(s, slot):
     return False
 
 
-@kernel
+@part
 def begin(s, slot):
     """Send the first window."""
     sub_at(s, slot).stamp = s.now
@@ -89,7 +89,7 @@ def _landed(s, slot, seq):
     return True
 
 
-@kernel
+@part
 def on_ack(s, r):
     """A segment has arrived whole."""
     p = packet_at(s, r)
@@ -110,7 +110,7 @@ def on_ack(s, r):
         close_slot(s, slot)
 
 
-@kernel
+@part
 def on_nack(s, r):
     """A segment has arrived without its payload."""
     p = packet_at(s, r)
@@ -127,7 +127,7 @@ def on_nack(s, r):
             _send_next(s, slot)
 
 
-@kernel
+@part
 def on_returned(s, r):
     """A header has come back because the queue of headers was full."""
     p = packet_at(s, r)
@@ -141,7 +141,7 @@ def on_returned(s, r):
             _send_next(s, slot)
 
 
-@kernel
+@part
 def on_pull(s, r):
     """The receiver has room for more."""
     p = packet_at(s, r)
@@ -154,7 +154,7 @@ def on_pull(s, r):
             sub.credit += 1
 
 
-@kernel
+@part
 def on_tick(s, r):
     """One `rto_min` has passed: resend what had been in flight when it began."""
     slot, mask = np.int64(packet_at(s, r).flow), s.reach - 1
@@ -176,7 +176,7 @@ def on_tick(s, r):
         arm(s, slot, 0, s.now + s.rto_min)
 
 
-@kernel
+@part
 def on_data(s, r):
     """A packet, or what is left of one, has reached the receiver."""
     p = packet_at(s, r)
@@ -206,7 +206,7 @@ def on_data(s, r):
         call_pacer(s, flow.dst)
 
 
-@kernel
+@part
 def on_pace(s, at):
     """The pacer of a host may send a pull."""
     host = host_at(s, at)

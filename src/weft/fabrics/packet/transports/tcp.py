@@ -23,7 +23,7 @@ DCTCP and MPTCP are this machine with another reaction to marks, and another gro
 import numpy as np
 
 from weft.engine import events
-from weft.engine.views import kernel
+from weft.engine.views import part
 from weft.fabrics.packet.state import (
     ACK,
     DATA_ACK,
@@ -51,7 +51,7 @@ from weft.fabrics.packet.transports.flow import (
 )
 
 
-@kernel
+@part
 def begin(s, slot):
     """Send the first window of every subflow."""
     for k in range(s.subflows):
@@ -59,7 +59,7 @@ def begin(s, slot):
         _fill(s, slot, k)
 
 
-@kernel
+@part
 def _fill(s, slot, k):
     """Send what the window of subflow k allows."""
     i = slot * s.subflows + k
@@ -79,7 +79,7 @@ def _fill(s, slot, k):
         arm(s, slot, k, s.now + sub.rto)
 
 
-@kernel
+@part
 def _fill_others(s, slot, k):
     """Send what the windows of all subflows but k allow."""
     for j in range(s.subflows):
@@ -87,7 +87,7 @@ def _fill_others(s, slot, k):
             _fill(s, slot, j)
 
 
-@kernel
+@part
 def _enter_recovery(s, slot, k):
     """Halve the window of subflow k and send its oldest segment again."""
     sub = sub_at(s, slot * s.subflows + k)
@@ -101,7 +101,7 @@ def _enter_recovery(s, slot, k):
     send_segment(s, slot, k, sub.una)
 
 
-@kernel
+@part
 def on_ack(s, r):
     """An ACK has reached the sender."""
     p = packet_at(s, r)
@@ -167,7 +167,7 @@ def on_ack(s, r):
         close_slot(s, slot)
 
 
-@kernel
+@part
 def on_timeout(s, r):
     """The retransmission timer of a subflow has come; its deadline may have moved since."""
     now = s.now
@@ -201,7 +201,7 @@ def on_timeout(s, r):
         _fill_others(s, slot, k)
 
 
-@kernel
+@part
 def _acknowledge(s, slot, k, echo):
     """Tell the sender what is expected next."""
     i = slot * s.subflows + k
@@ -215,7 +215,7 @@ def _acknowledge(s, slot, k, echo):
         options(s)[r, DATA_ACK] = flow_at(s, slot).expected
 
 
-@kernel
+@part
 def on_data(s, r):
     """A segment has reached the receiver."""
     p = packet_at(s, r)
@@ -246,7 +246,7 @@ def on_data(s, r):
         sub.timer_wait = new_timer(s, slot, k, DELAYED, sub.wait)
 
 
-@kernel
+@part
 def on_delayed(s, r):
     """The delayed ACK of a subflow is due, unless it has been sent."""
     slot, k = np.int64(packet_at(s, r).flow), np.int64(packet_at(s, r).sub)
