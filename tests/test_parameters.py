@@ -1,6 +1,7 @@
 """Parameters: fields read from text, and shown so that they can be read again."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
@@ -95,3 +96,70 @@ def test_a_field_answers_to_its_other_name_but_not_to_both():
     with pytest.raises(BadInput) as error:
         build(weft.Incast, {"senders": 7, "fan_in": 7})
     assert str(error.value) == "fan_in must be given once, not as senders too"
+
+
+@pytest.mark.parametrize("name", ["count", "guard", "link", "cell"])
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30, str(2**63), "1e25"])
+def test_a_number_that_no_machine_word_holds_is_refused(name, value):
+    with pytest.raises(BadInput) as said:
+        FIELDS[name].read(value)
+    assert str(said.value) == f"{name} must fit 63 bits, not {float(value):.6e}"
+
+
+@pytest.mark.parametrize("name", ["count", "guard", "link", "cell"])
+def test_the_largest_and_the_smallest_word_are_read(name):
+    assert FIELDS[name].read(2**63 - 1) == FIELDS[name].read(str(2**63 - 1)) == 2**63 - 1
+    assert FIELDS[name].read(-(2**63)) == FIELDS[name].read(str(-(2**63))) == -(2**63)
+
+
+def test_a_number_beyond_all_floats_is_refused():
+    with pytest.raises(BadInput, match=r"^share must be a number, not 10{400}$"):
+        FIELDS["share"].read(10**400)
+
+
+def test_a_choice_must_be_one_of_those_there_are():
+    assert FIELDS["order"].read("up") == "up"
+    assert FIELDS["order"].read("None") is None
+    with pytest.raises(BadInput) as said:
+        FIELDS["order"].read("sideways")
+    assert str(said.value) == "order must be one of up, down, not 'sideways'"
+
+
+@given(
+    st.builds(
+        Thing,
+        count=st.integers(-(2**63), 2**63 - 1), guard=st.integers(0, 2**62), link=st.none() | st.integers(1, 2**62),
+        cell=st.integers(1, 2**40), share=st.floats(allow_nan=False, allow_infinity=False), fair=st.booleans(),
+        order=st.sampled_from([None, "up", "down"]),
+        name=st.text(st.characters(codec="utf-8", exclude_characters="\x7f", exclude_categories=["Cc", "Cs"])),
+    )
+)  # fmt: skip
+def test_a_description_survives_a_study_file_and_the_prompt(thing):
+    """Object -> what a user would type -> object, once through TOML and once as flags."""
+    import tomllib
+
+    shown = {name: FIELDS[name].show(getattr(thing, name)) for name in FIELDS}
+    if (shown.get("name") or "").lower() == "none":
+        return
+    typed = {name: text for name, text in shown.items() if not (text == "none" and getattr(thing, name) is None)}
+    assert build(Thing, typed) == thing
+    lines = "\n".join(f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in typed.items())
+    assert build(Thing, tomllib.loads(lines)) == thing
+
+
+@given(st.booleans(), st.sampled_from(["true", "YES", "On", "1", "false", "No", "OFF", "0"]))
+def test_yes_and_no_are_read_in_every_spelling(value, text):
+    assert FIELDS["fair"].read(value) is value
+    assert FIELDS["fair"].read(text) is (text.lower() in ("true", "yes", "on", "1"))
+    assert FIELDS["fair"].read(FIELDS["fair"].show(value)) is value
+
+
+def test_a_parameter_that_is_not_a_call_s_to_give_is_no_parameter():
+    @dataclass(frozen=True, kw_only=True)
+    class Made:
+        given: int = param(1, "one")
+        derived: int = field(init=False, default=2)
+
+    assert [p.name for p in parameters(Made)] == ["given"]
+    with pytest.raises(BadInput, match=r"^a parameter of Made must be one of given, not 'derived'$"):
+        build(Made, {"derived": 3})

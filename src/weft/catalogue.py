@@ -51,7 +51,11 @@ def rebuild_call(data: dict) -> tuple:
     from weft.metrics.provenance import rebuild
 
     names = {place.partition(":")[2]: name for name, place in FABRICS.items()}
-    kind = data["fabric"].get("kind")
+    for what in ("fabric", "workload"):
+        given = data.get(what)
+        if not isinstance(given, dict) or "kind" not in given:
+            raise BadInput(f"a {what} must be a table with its kind, not {given!r}")
+    kind = data["fabric"]["kind"]
     if kind not in names:
         raise BadInput(f"a fabric must be one of {', '.join(names)}, not {kind!r}")
     fabric = rebuild(data["fabric"], [fabric_class(names[kind])])

@@ -34,9 +34,14 @@ class Parameter:
         if value is None or (self.optional and isinstance(value, str) and value.lower() == "none"):
             return None
         try:
-            return _READ[self.kind](self.name, value)
+            found = _READ[self.kind](self.name, value)
         except BadQuantity as error:
             raise BadQuantity(f"{self.name}: {error}") from None
+        if isinstance(found, int) and not -(2**63) <= found < 2**63:
+            raise BadInput(f"{self.name} must fit 63 bits, not {found:.6e}")
+        if self.choices and found not in self.choices:
+            raise BadInput(f"{self.name} must be one of {', '.join(self.choices)}, not {found!r}")
+        return found
 
     def show(self, value) -> str:
         """`value` as a user would type it: `2750ps`, `100Gbps`; exactly what `read` reads back."""
@@ -121,7 +126,7 @@ def _float(name, value):
         if isinstance(value, bool):
             raise ValueError
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{name} must be a number, not {_bare(value)}") from None
 
 

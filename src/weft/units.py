@@ -27,18 +27,21 @@ def wire_time(size: int, rate: int) -> int:
 def _quantity(text, units, what, example):
     if isinstance(text, int) and not isinstance(text, bool):
         return text
-    match = re.fullmatch(r"\s*([-+]?[0-9][0-9_,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ/]*)\s*", str(text))
+    match = re.fullmatch(r"\s*([-+]?[0-9][0-9_,]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ/]*)\s*", str(text))
     if not match:
         raise BadQuantity(f"a {what} must look like {example}, not {text!r}")
-    unit = match[2].lower().replace("b/s", "bps").replace("bit/s", "bps")
+    if units is _RATES and re.search(r"B(/s|ps)$", match[2]):  # 100 GB/s is eight times 100 Gb/s
+        raise BadQuantity(f"a {what} must be in bits, as in {example}, not bytes: {text!r}")
+    unit = match[2].lower().replace("b/s", "bps").replace("bit/s", "bps").replace("μ", "µ")  # Greek keyboards
     if unit and unit not in units:
         raise BadQuantity(f"a {what} must be in one of {', '.join(units)}, not {match[2]!r} as in {text!r}")
     try:
         exact = Decimal(match[1].replace("_", "").replace(",", "")) * units.get(unit, 1)
     except (InvalidOperation, Overflow):
         raise BadQuantity(f"a {what} must look like {example}, not {text!r}") from None
-    if exact >= MOST:
-        raise BadQuantity(f"a {what} must be below 1e30 {next(iter(units))}, not {text!r}")
+    if abs(exact) >= MOST:
+        bound = "above -1e30" if exact < 0 else "below 1e30"
+        raise BadQuantity(f"a {what} must be {bound} {next(iter(units))}, not {text!r}")
     if exact != exact.to_integral_value():
         smallest = next(iter(units))
         raise BadQuantity(f"a {what} must be a whole number of {smallest}, not {text!r}")

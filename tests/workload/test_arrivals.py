@@ -165,3 +165,15 @@ def test_a_spread_burst_starts_within_its_spread():
     spread = Bursts(load=0.01, burst=8, flows=800, spread=100 * ns).draw(**RACK)
     offset = spread.start - together.start
     assert (offset >= 0).all() and (offset <= 100 * ns).all() and offset.max() > 90 * ns
+
+
+def test_a_burst_larger_than_the_flows_asked_for_is_cut_before_it_is_made():
+    flows = Bursts(load=0.5, burst=10**9, flows=5).draw(**RACK)
+    assert len(flows) == 5
+    assert len(set(flows.src.tolist())) == 1  # all of one burst, whose source is on
+
+
+def test_bursts_that_would_be_too_many_flows_are_refused():
+    with pytest.raises(BadInput) as said:
+        Bursts(load=100, burst=10**9, duration=10**13).draw(**RACK)
+    assert str(said.value) == "burst must be small enough for fewer than 10^9 flows to arrive, not 1000000000"

@@ -62,10 +62,17 @@ def rebuild(data: dict, classes):
             arguments = {key: build(item) for key, item in value.items() if key != "kind"}
             if unknown := sorted(set(arguments) - {f.name for f in fields(cls) if f.init}):
                 raise BadInput(f"{cls.__name__} must be made of fields it has, not {unknown[0]!r}")
-            return cls(**arguments)
+            try:
+                return cls(**arguments)
+            except TypeError:
+                raise BadInput(f"{cls.__name__} must be made of all its fields, not of {_some(arguments)}") from None
         return value
 
     return build(data)
+
+
+def _some(arguments) -> str:
+    return ", ".join(arguments) or "none"
 
 
 def sources(fabric=None) -> list[Path]:

@@ -1,7 +1,8 @@
 """Clos networks and their small relatives: fat trees, leaf-spine, a single switch, a dumbbell, a tree."""
 
 import difflib
-from pathlib import Path
+from math import inf
+from os.path import isfile
 
 from weft.errors import BadInput, require
 from weft.topology.graph import Topology, build, from_edges
@@ -13,7 +14,7 @@ def fattree(hosts: int, link: int, delay: int, oversubscription: float = 1.0) ->
     k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches; oversubscription puts that many times k/2
     hosts below an edge switch, whose uplinks stay k/2.
     """
-    require(oversubscription >= 1, "oversubscription", "1 or more", oversubscription)
+    _check_oversubscription(oversubscription)
     k = next((k for k in range(2, 130, 2) if round(oversubscription * k**3 / 4) >= hosts), 130)
     below = oversubscription * k / 2
     if k * k / 2 * below != hosts or below != int(below):
@@ -40,7 +41,7 @@ def leafspine(hosts: int, link: int, delay: int, radix: int = 64, oversubscripti
     are spines, they are parallel links.
     """
     require(radix >= 2, "radix", "at least 2", radix)
-    require(oversubscription >= 1, "oversubscription", "1 or more", oversubscription)
+    _check_oversubscription(oversubscription)
     up = max(1, int(radix / (1 + oversubscription)))
     down = min(radix - up, hosts)
     leaves = -(-hosts // down)
@@ -91,14 +92,17 @@ def tree(hosts: int, link: int, delay: int, pods: int = 3) -> Topology:
     return build(names, [f"edge{p}" for p in range(pods)] + ["root"], links)
 
 
+MOST_HOSTS = 1 << 20  # twice the largest fat tree here; the graph is made before memory is asked for
 TOPOLOGIES = ("fattree", "leafspine", "clos", "single", "dumbbell", "tree")
 
 
 def topology(name: str, hosts: int, link: int, delay: int, radix: int = 64, oversubscription: float = 1.0) -> Topology:
     """The topology called `name`, or read from the edge list that `name` is the path of."""
     require(hosts >= 2, "hosts", "at least 2", hosts)
+    require(hosts <= MOST_HOSTS, "hosts", f"at most {MOST_HOSTS:,}", hosts)
     require(link > 0, "link", "more than 0", link)
     require(delay >= 0, "delay", "0 or more", delay)
+    _check_oversubscription(oversubscription)
     match name:
         case "fattree":
             return fattree(hosts, link, delay, oversubscription)
@@ -112,7 +116,7 @@ def topology(name: str, hosts: int, link: int, delay: int, radix: int = 64, over
             return dumbbell(hosts, link, delay)
         case "tree":
             return tree(hosts, link, delay)
-    if "/" in name or "." in name or Path(name).is_file():
+    if "/" in name or "." in name or isfile(name):
         graph = from_edges(name)
         if graph.hosts != hosts:
             raise BadInput(f"hosts must be the {graph.hosts} hosts of {name}, not {hosts}")
@@ -120,3 +124,7 @@ def topology(name: str, hosts: int, link: int, delay: int, radix: int = 64, over
     near = difflib.get_close_matches(name, TOPOLOGIES, 2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise BadInput(f"topology must be one of {', '.join(TOPOLOGIES)} or the path of an edge list, not {name!r}{hint}")
+
+
+def _check_oversubscription(times):
+    require(1 <= times < inf, "oversubscription", "a finite number, 1 or more", times)

@@ -10,6 +10,8 @@ import numpy as np
 from weft.errors import BadInput, require
 from weft.units import parse_rate, parse_time
 
+FASTEST = SLOWEST = 2**62  # b/s, ps: what a machine word holds, and a sum of two
+
 
 @dataclass(frozen=True, eq=False)
 class Topology:
@@ -80,6 +82,9 @@ def build(hosts, switches, links) -> Topology:
     """A topology of `hosts` and `switches` (lists of names) and `links`: (name, name, rate, delay)."""
     names = (*hosts, *switches)
     number = {name: k for k, name in enumerate(names)}
+    for a, b, rate, delay in links:
+        require(rate <= FASTEST, f"the rate of link {a}-{b}", "at most 2^62 b/s", rate)
+        require(delay <= SLOWEST, f"the delay of link {a}-{b}", "at most 2^62 ps", delay)
     return Topology(
         hosts=len(hosts),
         names=names,

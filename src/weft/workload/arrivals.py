@@ -80,16 +80,17 @@ class Bursts:
         """The flows for a fabric of `nodes` nodes with links of `link` b/s."""
         check_fabric(nodes, link)
         begin = arrivals(self, nodes=nodes, link=link, seed=seed, together=self.burst, regular=self.regular)
-        start = np.repeat(begin, self.burst)
+        count = len(begin) * self.burst
         if self.flows is not None:
-            start = start[: self.flows]
-        count = len(start)
-        start = start + fraction_of(self.spread, random.words(random.key(seed, Stream.OFFSETS), count))
+            count = min(count, self.flows)
+        require(count < 10**9, "burst", "small enough for fewer than 10^9 flows to arrive", self.burst)
+        burst = np.arange(count) // self.burst
+        start = begin[burst] + fraction_of(self.spread, random.words(random.key(seed, Stream.OFFSETS), count))
         if self.aim == "moment":
             src, dst = uniform_pairs(count, nodes, seed)
         else:
             shared = random.below(random.words(random.key(seed, Stream.BURST_ENDS), len(begin)), nodes)
-            shared = np.repeat(shared, self.burst)[:count]
+            shared = shared[burst]
             other = random.below(random.words(random.key(seed, Stream.DESTINATIONS), count), nodes - 1)
             other = other + (other >= shared)
             src, dst = (shared, other) if self.aim == "source" else (other, shared)
@@ -202,7 +203,7 @@ def arrivals(workload, *, nodes: int, link: int, seed: int, together: int = 1, r
 
     if workload.duration is None:
         return first(count)
-    guess = workload.duration / gap
+    guess = workload.duration / gap if gap else float("inf")  # a load beyond all floats leaves no gap
     require(guess < 1e9, "duration", "short enough for fewer than 10^9 flows to arrive", workload.duration)
     k = int(guess + 6 * guess**0.5) + 16  # six deviations more than expected; doubled if that was not enough
     while (start := first(k))[-1] < workload.duration:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from importlib.resources import files
+from os.path import isdir, isfile
 from pathlib import Path
 
 import numpy as np
@@ -159,11 +160,10 @@ class Empirical(Sizes):
         own = files("weft.workload") / "data" / f"{self.name}.csv"
         if self.name in names():
             return _read_cdf(own.read_bytes(), f"{self.name}.csv")
-        path = Path(self.name)
-        if not path.is_file():
-            what = "a directory" if path.is_dir() else "no such file"
+        if not isfile(self.name):
+            what = "a directory" if isdir(self.name) else "no such file"
             raise BadInput(f"sizes must be a file of points or one of {', '.join(known())}, not {self.name!r}: {what}")
-        return _read_cdf(path.read_bytes(), self.name)
+        return _read_cdf(Path(self.name).read_bytes(), self.name)
 
     @property
     def citation(self) -> str:
@@ -217,7 +217,7 @@ def sizes(text) -> Sizes:
     require(isinstance(text, str), "sizes", f"a csv file or one of {', '.join(known())}", text)
     name, _, parameters = text.partition(":")
     if name not in DISTRIBUTIONS:
-        if text in names() or text.endswith(".csv") or Path(text).is_file():
+        if text in names() or text.endswith(".csv") or isfile(text):
             return Empirical(text)
         raise BadInput(f"sizes must be a csv file or one of {', '.join(known())}, not {text!r}")
     law = DISTRIBUTIONS[name]

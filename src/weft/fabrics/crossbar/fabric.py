@@ -12,12 +12,14 @@ from weft.fabrics.crossbar import timing
 from weft.fabrics.crossbar.timing import Stage
 from weft.metrics.observation import Observation
 from weft.units import Gbps, Rate, Size, Time, ns, param, show_time, wire_time
+from weft.workload.flows import LATEST
 from weft.workload.traffic import LONGEST
 
 MATCHED = ("fifo", "voq", "shared", "cioq")  # buffers that need a matching
 SCHEDULERS = ("islip", "rrm", "pim", "drrm", "wavefront", "lqf", "ocf", "mwm", "msm")
 EMULATING = ("ccf", "lihp")
 MOST_PORTS = 1024
+DEEPEST = 2**40  # cells, or cycles: with a port or a cycle more it still fits a machine word
 STRIDE = 0.01  # seconds that a kernel is deaf to Ctrl-C
 
 
@@ -68,6 +70,11 @@ class Crossbar:
         for name in ("crossing", "memory_cycles", "pipeline", "header"):
             value = getattr(self, name)
             require(value is None or value >= 0, name, "at least 0", value)
+        for name in ("depth", "crosspoint", "inner", "output", "crossing", "memory_cycles", "pipeline", "group"):
+            value = getattr(self, name)
+            require(value is None or value <= DEEPEST, name, f"at most {DEEPEST:,}", value)
+        require(self.slot <= LATEST, "a slot", "at most 53 days", show_time(self.slot))
+        require(self.group >= 1, "group", "at least 1 port", self.group)
         self._check_scheduler()
         if self.buffers in ("hierarchical", "gcq"):
             require(1 <= self.group <= 16, "group", "from 1 to 16 ports", self.group)
@@ -78,6 +85,7 @@ class Crossbar:
             require(1 <= self.speedup <= self.ports, "speedup", f"from 1 to {self.ports}", self.speedup)
             if self.buffers == "gcq":
                 require(self.speedup == int(self.speedup), "speedup", "a whole number of memory cycles", self.speedup)
+        require(self.unloaded <= LATEST, "the way through an empty switch", "at most 53 days", show_time(self.unloaded))
 
     def _check_scheduler(self):
         if self.scheduler is None or self.buffers not in MATCHED:

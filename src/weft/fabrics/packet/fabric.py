@@ -57,6 +57,7 @@ class Packet:
         require(self.link > 0, "link", "more than 0", self.link)
         require(self.delay >= 0, "delay", "0 or more", self.delay)
         require(self.converge >= 0, "converge", "0 or more", self.converge)
+        require(self.ties in ("fifo", "lifo", "random"), "ties", "one of fifo, lifo, random", self.ties)
         require(self.mtu <= 65535, "mtu", "at most 65535", self.mtu)
         require(self.mtu > self.settings.header, "mtu", f"more than the header, {self.settings.header}", self.mtu)
         lossless = self.settings.queue == "lossless"

@@ -143,6 +143,7 @@ class Settings:
         require(self.routing in ROUTINGS, "routing", f"one of {', '.join(ROUTINGS)}", self.routing)
         require(self.queue in QUEUES, "queue", f"one of {', '.join(QUEUES)}", self.queue)
         require(self.buffer >= 1, "buffer", "at least 1 packet", self.buffer)
+        require(self.buffer <= 10**9, "buffer", "at most 10^9 packets", self.buffer)
         require(self.share >= 0, "share", "0 or more", self.share)
         require(0 <= self.mark_chance <= 1, "mark_chance", "from 0 to 1", self.mark_chance)
         require(self.mark_from >= 0, "mark_from", "0 or more packets", self.mark_from)

@@ -13,6 +13,7 @@ from weft.metrics.observation import Observation
 from weft.schedule import clock, outage
 from weft.schedule.rotation import Rounds, rounds
 from weft.units import Gbps, Rate, Size, Time, ms, param, show_time, wire_time
+from weft.workload.flows import LATEST
 
 NODES = 32_767  # the kernel's queue words hold no more
 LONGEST = 1 << 20  # slots a cell may travel
@@ -72,6 +73,7 @@ class Shoal:
         require(carries, "header", f"less than the cell of {self.cell} B", self.header)
         require(_whole(self.guard) and self.guard >= 0, "guard", "zero or more", self.guard)
         require(self.slot is None or (_whole(self.slot) and self.slot > 0), "slot", "at least 1 ps", self.slot)
+        require(self.slot_time <= LATEST, "a slot", "at most 53 days", show_time(self.slot_time))
         if self.guard and self.slot_time <= self.guard:
             slot = show_time(self.slot_time)
             raise BadInput(f"guard must be shorter than the slot of {slot}, not {show_time(self.guard)}")
