@@ -7,6 +7,7 @@ there. The call is JSON in an array of bytes. Nothing in it is pickled: to read 
 import json
 import os
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -18,6 +19,7 @@ from weft.metrics.result import Result
 from weft.workload import inputs
 
 EVERY = 60.0  # s of wall time between two checkpoints
+_DECIDES = ("fabric", "workload", "inputs", "seed", "until", "sources")  # what makes two calls the same run
 
 
 class Checkpoint:
@@ -53,7 +55,8 @@ class Checkpoint:
     def write(self, call: dict, arrays: dict[str, np.ndarray], partial: Result) -> None:
         """Put the run on disk, whole or not at all."""
         fresh = self.path.with_name(f".{self.path.name}.weft-{os.getpid()}")
-        text = np.frombuffer(json.dumps(call, allow_nan=False).encode(), np.uint8)
+        listed = {**call, "arrays": list(arrays)}  # an archive that lost one does not say so
+        text = np.frombuffer(json.dumps(listed, allow_nan=False).encode(), np.uint8)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(fresh, "wb") as file:
@@ -69,7 +72,8 @@ class Checkpoint:
         except WeftError as error:
             self.problem = str(error)
         finally:
-            fresh.unlink(missing_ok=True)
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
         self._last = monotonic()
 
     def call(self) -> dict:
@@ -79,7 +83,7 @@ class Checkpoint:
     def read(self, call: dict) -> tuple[dict, dict[str, np.ndarray]]:
         """(what was spent so far, the arrays), if they are of this very call; else a sentence says what differs."""
         found, arrays = self._read()
-        for key in ("fabric", "workload", "inputs", "seed", "until", "sources"):
+        for key in _DECIDES:
             if found.get(key) != call[key]:
                 what, other = "source code" if key == "sources" else key, _difference(found.get(key), call[key])
                 raise BadResult(f"{self.path} must be of the same {what} as this run, not of {other}")
@@ -93,11 +97,12 @@ class Checkpoint:
         try:
             with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 call = json.loads(file["call"].tobytes())
-                names = [name for name in file.files if name.startswith("run.")] if arrays else []
-                return call, {name.removeprefix("run."): file[name] for name in names}
+                if not isinstance(call, dict) or not {*_DECIDES, "spent", "arrays"} <= set(call):
+                    raise ValueError
+                return call, {name: file[f"run.{name}"] for name in call["arrays"] if arrays}
         except FileNotFoundError:
             raise BadResult(f"{self.path} must be a checkpoint, but there is no such file") from None
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):  # zipfile raises them all
             raise BadResult(f"{self.path} must be a checkpoint, not something that cannot be read") from None
 
 

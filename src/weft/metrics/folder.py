@@ -11,6 +11,7 @@ from secrets import token_hex
 
 from weft.errors import BadInput, WeftError
 
+BESIDE = 32  # bytes that the name of what is written beside a place has more than the place's: .NAME.weft-PID-….-old
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
@@ -18,11 +19,13 @@ def check(folder, *, ours) -> Path:
     """Raise a sentence if `folder` could not be replaced as far as can be told now; return where it really is."""
     place = Path(os.path.realpath(folder))
     for step in (place, *place.parents):
-        if step.exists() and not step.is_dir():
+        if os.path.exists(step) and not step.is_dir():
             raise BadInput(f"{folder if step == place else step} must be a folder, not a file")
-    if place.is_dir() and any(_list(folder, place)) and not ours(place):
+    if os.path.isdir(place) and any(_list(folder, place)) and not ours(place):
         raise BadInput(f"{folder} must be empty or hold a result of weft, not {sorted(_list(folder, place))[0]!r}")
-    nearest = next(step for step in place.parents if step.exists())
+    nearest = next(step for step in place.parents if os.path.exists(step))
+    if any(len(os.fsencode(part)) > longest for part, longest in _names(place, nearest)):
+        raise WeftError(f"{folder} cannot be written: {os.strerror(errno.ENAMETOOLONG).lower()}")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise WeftError(f"{folder} cannot be written: {os.strerror(errno.EACCES).lower()}")
     return place
@@ -51,6 +54,13 @@ def replaced(folder, *, ours, files):
     except OSError as error:
         kept = "; what was there is kept" if place.is_dir() else ""
         raise WeftError(f"{folder} cannot be written: {_reason(error)}{kept}") from None
+
+
+def _names(place, nearest):
+    """(name, bytes it may have) of all that is to be made; what is written beside the last one has a longer name."""
+    most = os.pathconf(nearest, "PC_NAME_MAX")
+    parts = place.relative_to(nearest).parts
+    return [*((name, most) for name in parts), (parts[-1], most - BESIDE)]
 
 
 def _list(folder, place):

@@ -10,6 +10,7 @@ A result folder holds
 """
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -216,8 +217,9 @@ class Result:
 
     @classmethod
     def _read(cls, folder):
-        if not folder.is_dir():
-            raise BadResult(f"{folder} must be a result folder, not {'a file' if folder.exists() else 'missing'}")
+        if not os.path.isdir(folder):
+            there = "a file" if os.path.exists(folder) else "missing"
+            raise BadResult(f"{folder} must be a result folder, not {there}")
         provenance, result = _read_json(folder, "provenance.json"), _read_json(folder, "result.json")
         form = provenance.get("format")
         if form != FORMAT:
@@ -373,7 +375,7 @@ def _write_table(path, columns):
         column = np.ascontiguousarray(column)
         array = pa.array(column.reshape(-1))
         arrays[name] = array if column.ndim == 1 else pa.FixedSizeListArray.from_arrays(array, column.shape[1])
-    pq.write_table(pa.table(arrays), path, compression="zstd")
+    pq.write_table(pa.table(arrays), path, compression="zstd", write_page_checksum=True)
 
 
 def _read_table(folder, name):
@@ -381,13 +383,14 @@ def _read_table(folder, name):
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(folder / name)
+        table = pq.read_table(folder / name, page_checksum_verification=True)
+        names = table.column_names
     except FileNotFoundError:
         raise BadResult(f"{folder} must be a result folder, not one without {name}") from None
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, pa.ArrowException):
         raise BadResult(f"{folder / name} must be Parquet, not something that cannot be read") from None
     columns = {}
-    for name in table.column_names:
+    for name in names:
         column = table[name].combine_chunks()
         if isinstance(column, pa.FixedSizeListArray):
             columns[name] = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
