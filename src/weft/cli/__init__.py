@@ -55,6 +55,7 @@ def main(tokens=None) -> int:
     from weft.errors import MonitorTripped, WeftError
 
     tokens = sys.argv[1:] if tokens is None else list(tokens)
+    _ready_streams()
     name = " ".join(["weft", *_words(tokens)])
     try:
         code = _call(tokens)
@@ -69,8 +70,13 @@ def main(tokens=None) -> int:
     except MemoryError:
         return _say(name, "the machine has no more memory for this run", 2)
     except BrokenPipeError:  # `weft … | head`: whoever read has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return 0
+    except OSError as error:
+        if error.filename is not None:  # not of what is printed: a bug of ours
+            raise
+        _say_no_more()
+        return _say(name, f"what is printed cannot be written: {(error.strerror or str(error)).lower()}", 2)
 
 
 def _call(tokens) -> int:
@@ -108,6 +114,20 @@ def _sentence(error) -> str:
 def _say(name, error, code) -> int:
     print(f"{name}: {error}", file=sys.stderr)
     return code
+
+
+def _ready_streams():
+    """Make sure that both streams take whatever is printed."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # `weft … >&-`
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        if hasattr(getattr(sys, name), "reconfigure"):  # a terminal without µ shows a question mark
+            getattr(sys, name).reconfigure(errors="replace")
+
+
+def _say_no_more():
+    """Let what is still to be printed go nowhere, or Python would try again on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _version() -> str:

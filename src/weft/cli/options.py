@@ -97,7 +97,8 @@ def say(text: str) -> None:
 
 def print_json(data) -> None:
     """Print one JSON object."""
-    print(jsonlib.dumps(data, indent=1, allow_nan=False, ensure_ascii=False), flush=True)
+    escaped = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
+    print(jsonlib.dumps(data, indent=1, allow_nan=False, ensure_ascii=escaped), flush=True)
 
 
 def print_result(result, json: bool) -> None:
@@ -114,4 +115,11 @@ def console():
     """Where tables are printed: as wide as the terminal, and wide enough where there is none."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    width = None if sys.stdout.isatty() else 120
+    made = Console(highlight=False, markup=False, emoji=False, width=width)  # [8, 16] and :a: are what a user wrote
+    made.on_broken_pipe = _broken_pipe  # Rich would end the program here
+    return made
+
+
+def _broken_pipe():
+    raise BrokenPipeError

@@ -92,10 +92,17 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
         if stopped.result.partial:
             return _interrupted(stopped.result, running, checkpoint)
         result = stopped.result  # the run was done when it came
-    options.print_result(result, running.json)
+    problem = None
     if running.output is not None:
-        result.save(running.output)
-        checkpoint.remove()
+        try:
+            result.save(running.output)  # before it is printed: whoever reads may have gone
+            checkpoint.remove()
+        except WeftError as error:
+            problem = error
+    options.print_result(result, running.json)
+    if problem is not None:
+        raise problem
+    if running.output is not None:
         if checkpoint.problem:
             say(f"on the way {checkpoint.problem}")
         if not running.json:
@@ -120,13 +127,9 @@ def _interrupted(result, running, checkpoint) -> int:
 
 def check_picture(path) -> None:
     """Raise, before a run, the sentence that drawing into `path` would raise after it."""
-    from pathlib import Path
+    from weft.report.plots import Plot
 
-    from weft.errors import BadInput
-    from weft.report.plots import FORMATS
-
-    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
-        raise BadInput(f"a picture's name must end in .svg, .pdf or .png, not {Path(path).name!r}")
+    Plot.check_name(path)
 
 
 def draw(result, path, json: bool) -> None:
