@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import weft
 from nobody import without_privileges
@@ -312,3 +315,161 @@ def test_a_study_that_is_not_there_or_is_binary_is_named(tmp_path):
 @pytest.mark.parametrize("path", sorted(Path(__file__).parents[1].glob("studies/*.toml")), ids=lambda path: path.name)
 def test_every_study_of_the_project_can_be_read(path):
     assert len(weft.Study.load(path).points) >= 2
+
+
+# pictures are checked before anything runs
+
+PICTURE = "\n[[picture]]\nfile = {file!r}\n{rest}\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "rest", "sentence"),
+    [
+        ("a.gif", "", "a picture's name must end in .svg, .pdf or .png, not 'a.gif'"),
+        ("", "", "a picture's name must end in .svg, .pdf or .png, not ''"),
+        ("a.svg", "", "x must be given for a picture that is drawn as plot"),
+        ("a.svg", "x = 'load'", "y must be given for a picture that is drawn as plot"),
+        ("a.svg", "x = 'load'\ny = 'fct.p99'\ncolour = 'red'",
+         "an option of plot must be one of x, y, by, title, xscale, yscale, band, not 'colour'"),
+        ("a.svg", "draw = 'pie'", "draw must be one of plot, fct_and_goodput, fct_cdf, not 'pie'"),
+        ("a.svg", "draw = 'fct_cdf'\nsmaller_than = 'huge'", "smaller_than: a size must look like 130KB, not 'huge'"),
+        ("a.svg", "draw = 'fct_cdf'\ny = 'fct.p99'",
+         "an option of fct_cdf must be one of smaller_than, larger_than, tail, title, points, not 'y'"),
+    ],
+)  # fmt: skip
+def test_a_picture_that_cannot_be_drawn_is_said_when_the_study_is_read(tmp_path, file, rest, sentence):
+    path = tmp_path / "study.toml"
+    path.write_text(FILE + PICTURE.format(file=file, rest=rest))
+    with pytest.raises(BadStudy) as said:
+        weft.Study.load(path)
+    assert str(said.value) == f"{path}: {sentence}"
+
+
+@pytest.mark.parametrize("picture", ["picture = 3\n", "picture = 'a.svg'\n", "picture = []\n", "picture = [1]\n"])
+def test_pictures_must_be_tables(tmp_path, picture):
+    path = tmp_path / "study.toml"
+    path.write_text(picture + FILE)
+    with pytest.raises(BadStudy, match=r": picture must be one table \[picture\] or several \[\[picture\]\], not "):
+        weft.Study.load(path)
+
+
+def test_one_picture_may_be_one_table_as_one_fabric_may(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(FILE + "\n[picture]\nfile = 'a.svg'\ndraw = 'fct_cdf'\nsmaller_than = '100KB'\n")
+    assert weft.Study.load(path).pictures == ({"draw": "fct_cdf", "file": "a.svg", "smaller_than": 100_000},)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 5000, "-" + "9" * 4301])
+def test_a_number_that_python_does_not_read_is_said(tmp_path, number):
+    path = tmp_path / "study.toml"
+    path.write_text(FILE.replace("nodes = 8", f"nodes = {number}"))
+    with pytest.raises(BadStudy) as said:
+        weft.Study.load(path)
+    assert str(said.value) == f"{path} must be a TOML file of numbers that fit 63 bits, not longer ones"
+
+
+# what sets runs apart
+
+
+def row(**values):
+    return {key.replace("__", "."): value for key, value in values.items()}
+
+
+def test_runs_of_different_fabrics_are_told_apart_by_what_only_some_of_them_have():
+    rows = [
+        row(fabric__kind="Shoal", fabric__nodes=8, seed=1),
+        row(fabric__kind="Crossbar", fabric__iterations=1, seed=1),
+        row(fabric__kind="Crossbar", fabric__iterations=4, seed=1),
+    ]
+    assert labels(rows) == ["Shoal, nodes 8", "Crossbar, iterations 1", "Crossbar, iterations 4"]
+
+
+def test_runs_that_differ_in_a_late_digit_are_told_apart():
+    rows = [row(workload__load=0.900001, seed=1), row(workload__load=0.900002, seed=1)]
+    assert labels(rows) == ["load 0.900001", "load 0.900002"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["Shoal", "Crossbar"]), st.floats(0.01, 2), st.integers(0, 2**62)),
+        min_size=2, max_size=6, unique=True,
+    )
+)  # fmt: skip
+def test_no_two_runs_have_one_name(runs):
+    rows = [row(fabric__kind=kind, workload__load=load, seed=seed) for kind, load, seed in runs]
+    assert len(set(labels(rows))) == len(rows)
+
+
+def test_a_result_by_name_is_the_result_of_that_run():
+    loads = [0.5, 0.500001]
+    runs = weft.Study(fabrics=[RACK], workloads=[replace(SOME, load=load) for load in loads]).run()
+    assert {name: result.workload["load"] for name, result in runs.named().items()} == {
+        "load 0.5": 0.5, "load 0.500001": 0.500001,
+    }  # fmt: skip
+
+
+# folders that were damaged
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A study of one run, its folder, and where the run is."""
+    study = weft.Study(fabrics=[RACK], workloads=[SOME], seeds=[1])
+    runs = study.run(tmp_path)
+    return study, tmp_path, tmp_path / "runs" / study.points[0].name(), fingerprints(runs)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b'{"partial": true}'])
+def test_a_run_whose_summary_is_damaged_is_run_again(damaged, content):
+    study, folder, place, before = damaged
+    (place / "result.json").write_bytes(content)
+    assert len(study.missing(folder)) == 1
+    assert fingerprints(study.run(folder)) == before
+    assert study.missing(folder) == []
+
+
+def test_a_run_that_is_gone_is_run_again(damaged):
+    study, folder, place, before = damaged
+    shutil.rmtree(place)
+    assert fingerprints(study.run(folder)) == before
+
+
+def test_a_checkpoint_that_is_damaged_is_named_and_nothing_is_lost(damaged):
+    study, folder, place, _ = damaged
+    shutil.rmtree(place)
+    checkpoint = place.with_name(place.name + ".checkpoint")
+    checkpoint.write_bytes(b"PK\x03\x04 but no more")
+    with pytest.raises(WeftError) as said:
+        study.run(folder)
+    assert str(said.value) == f"{checkpoint} must be a checkpoint, not something that cannot be read"
+    checkpoint.unlink()
+    assert len(study.run(folder)) == 1
+
+
+def test_a_run_moved_to_another_folder_is_found_there(damaged, tmp_path_factory):
+    study, _, place, before = damaged
+    other = tmp_path_factory.mktemp("other")
+    (other / "runs").mkdir()
+    shutil.copytree(place, other / "runs" / place.name)
+    assert study.missing(other) == []
+    assert fingerprints(study.run(other)) == before
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1025, 1.5, "two", None])
+def test_workers_that_cannot_be_are_refused(workers):
+    with pytest.raises(BadInput) as said:
+        STUDY.run(workers=workers)
+    assert str(said.value) == f"workers must be from 1 to 1024, not {workers!r}"
+
+
+def test_progress_sees_every_run_begin_and_end(tmp_path):
+    seen = []
+    study = weft.Study(fabrics=[RACK], workloads=[SOME], seeds=[1, 2])
+    study.run(tmp_path, progress=lambda shares, found: seen.append((list(shares), found)))
+    assert seen[0] == ([0.0, 0.0], 0)
+    assert seen[-1] == ([1.0, 1.0], 0)
+    sums = [sum(shares) for shares, _ in seen]
+    assert sums == sorted(sums)
+    again = []
+    study.run(tmp_path, progress=lambda shares, found: again.append((list(shares), found)))
+    assert again == [([1.0, 1.0], 2)]

@@ -8,6 +8,7 @@ or not at all, and several processes may work on one folder.
 
 import csv
 import fcntl
+import inspect
 import io
 import itertools
 import json
@@ -34,6 +35,7 @@ from weft.units import parse_size
 LOOK = 0.2  # s of wall time between two looks at the workers
 STARTED = 1e-6  # the share of a run that has begun
 PICTURES = ("plot", "fct_and_goodput", "fct_cdf")
+SIZES = ("smaller_than", "larger_than")  # options of pictures that are read as sizes
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class Runs:
         from weft.report import plots
 
         if draw == "fct_cdf":
-            sizes = {name: parse_size(options.pop(name)) for name in ("smaller_than", "larger_than") if name in options}
+            sizes = {name: parse_size(options.pop(name)) for name in SIZES if name in options}
             return plots.fct_cdf(self.named(), **sizes, **options)
         return getattr(plots, draw)(self.rows, **options)
 
@@ -171,13 +173,17 @@ def labels(rows: list[dict]) -> list[str]:
     from weft.report import keys
     from weft.report.tables import number
 
-    asked = [key for key in rows[0] if key.startswith(("fabric.", "workload.")) or key == "seed"]
+    known = dict.fromkeys(key for row in rows for key in row)
+    asked = [key for key in known if key.startswith(("fabric.", "workload.")) or key == "seed"]
     varies = [key for key in asked if len({repr(row.get(key)) for row in rows}) > 1]
     plain = {"fabric.kind", "workload.kind"}
-    return [
-        ", ".join(str(row.get(key)) if key in plain else f"{keys.words(key)} {number(row.get(key))}" for key in varies)
-        for row in rows
-    ]
+
+    def say(row, number):
+        own = [key for key in varies if key in row]  # a rack has no scheduler, a crossbar no guard
+        return ", ".join(str(row[key]) if key in plain else f"{keys.words(key)} {number(row[key])}" for key in own)
+
+    short = [say(row, number) for row in rows]
+    return short if len(set(short)) == len(rows) else [say(row, str) for row in rows]  # 0.90001 and 0.90002 are two
 
 
 def _summary(run) -> dict:
@@ -357,6 +363,8 @@ def read(path) -> Study:
         raise BadStudy(f"{path} must be a TOML file, not binary") from None
     except tomllib.TOMLDecodeError as error:
         raise BadStudy(f"{path} must be a TOML file: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise BadStudy(f"{path} must be a TOML file of numbers that fit 63 bits, not longer ones") from None
     try:
         return _study(data)
     except BadInput as error:
@@ -380,7 +388,7 @@ def _study(data) -> Study:
     seeds = data.get("seeds", [0])
     require(isinstance(seeds, list), "seeds", "a list of whole numbers", seeds)
     until = Parameter("until", "time", (), True, None, "").read(data.get("until"))
-    pictures = tuple(_picture(table) for table in data.get("picture", ()))
+    pictures = tuple(_picture(table) for table in (_several(data, "picture") if "picture" in data else ()))
     columns = data.get("columns", [])
     require(isinstance(columns, list), "columns", "a list of names", columns)
     return Study(
@@ -396,12 +404,18 @@ def _study(data) -> Study:
 
 def _tables(data, key):
     """The tables called `key`, one or several, each with its kind."""
+    tables = _several(data, key)
+    for table in tables:
+        require(isinstance(table.get("kind"), str), f"kind of a {key}", "a name", table.get("kind"))
+    return tables
+
+
+def _several(data, key):
+    """The tables called `key`, one or several."""
     found = data.get(key, [])
     tables = [found] if isinstance(found, dict) else found
     good = isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables)
     require(good, key, f"one table [{key}] or several [[{key}]]", found)
-    for table in tables:
-        require(isinstance(table.get("kind"), str), f"kind of a {key}", "a name", table.get("kind"))
     return tables
 
 
@@ -418,7 +432,20 @@ def _grid(cls, table, key) -> list:
 
 
 def _picture(table) -> dict:
-    require(isinstance(table, dict) and isinstance(table.get("file"), str), "a picture", "a table with a file", table)
+    """The picture that a table asks for; all that can be wrong with it before there is a run is said now."""
+    from weft.report import plots
+
+    require(isinstance(table.get("file"), str), "a picture", "a table with a file", table)
+    plots.Plot.check_name(table["file"])
     draw = table.get("draw", "plot")
     require(draw in PICTURES, "draw", f"one of {', '.join(PICTURES)}", draw)
-    return {"draw": draw, **table}
+    taken = inspect.signature(getattr(plots, draw)).parameters.values()
+    options = {option.name: option.default for option in taken if option.kind is option.KEYWORD_ONLY}
+    for name in table:
+        if name not in ("file", "draw", *options):
+            raise BadInput(f"an option of {draw} must be one of {', '.join(options)}, not {name!r}")
+    for name, default in options.items():
+        if default is inspect.Parameter.empty and name not in table:
+            raise BadInput(f"{name} must be given for a picture that is drawn as {draw}")
+    read = {name: Parameter(name, "size", (), False, None, "").read(table[name]) for name in SIZES if name in table}
+    return {"draw": draw, **table, **read}

@@ -137,3 +137,11 @@ def test_a_bench_chooses_its_flows_by_the_work_they_make():
 
     found = measure(nodes=16, channels=4, load=1.0, sizes="fixed:100KB", work=4_000_000)
     assert found.node_slots == pytest.approx(4_000_000, rel=0.2)
+
+
+def test_a_picture_that_cannot_be_drawn_is_said_before_a_sweep_runs(weft, tmp_path, monkeypatch):
+    monkeypatch.setattr("weft.study.run", lambda *a, **k: pytest.fail("run"))
+    (tmp_path / "s.toml").write_text(STUDY.partition("[[picture]]")[0])
+    said = weft("sweep", tmp_path / "s.toml", "--plot", tmp_path / "g.gif")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "weft sweep: a picture's name must end in .svg, .pdf or .png, not 'g.gif'\n"

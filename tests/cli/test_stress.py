@@ -98,3 +98,11 @@ def test_an_unknown_preset_names_the_near_ones(capsys):
         "weft presets: transport must be a known preset, not 'ndp@shoal': near it are ndp@shoal-nsdi19, "
         "dctcp@shoal-nsdi19, dcqcn@shoal-nsdi19, ndp, ndp@stardust-nsdi19, ndp@ndp-sigcomm17\n"
     )
+
+
+def test_a_metric_that_no_run_has_is_said_and_a_short_name_is_found():
+    with pytest.raises(BadInput, match=r"^a column must be one that the runs have, such as .*, not 'speed'$"):
+        conclusions(comparison("tcp", "ndp"), [], ["speed"])
+    short, full = (conclusions(comparison("tcp", "ndp"), [], [name]) for name in ("fct.mean", "fct_us.all.mean"))
+    assert [line["ratio"] for line in short] == [line["ratio"] for line in full]
+    assert short[0]["ratio"] > 0

@@ -57,3 +57,8 @@ def result():
 @pytest.fixture
 def rows():
     return [make(f, load, seed).row() for f in (Ring(), Star()) for load in (0.2, 0.8) for seed in (0, 1, 2)]
+
+
+@pytest.fixture
+def other():
+    return make(Star(), 0.8, 1)

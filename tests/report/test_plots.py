@@ -3,6 +3,7 @@ import io
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -175,3 +176,110 @@ def test_a_place_that_cannot_be_written_gets_a_sentence(rows, tmp_path):
         plots.plot(rows, x="load", y="fct.p99").save(tmp_path / "a.svg")
     assert str(found.value) == f"{tmp_path / 'a.svg'} cannot be written: is a directory"
     assert os.listdir(tmp_path) == ["a.svg"]
+
+
+# columns that cannot be drawn
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"x": "load", "y": "fingerprint"},
+         f"y must be a column of numbers, not fingerprint, which holds {'ab' * 16!r}"),
+        ({"x": "load", "y": "fabric"}, "y must be a column of numbers, not fabric.kind, which holds 'Ring'"),
+        ({"x": "notes", "y": "fct.p99"},
+         "x and by must be columns of numbers or names, not notes, which holds a list"),
+        ({"x": "load", "y": "fct.p99", "by": "notes"},
+         "x and by must be columns of numbers or names, not notes, which holds a list"),
+        ({"x": "load", "y": "fct.p99", "yscale": "cubic"}, "yscale must be linear or log, not 'cubic'"),
+        ({"x": "load", "y": "fct.p99", "xscale": "symlog"}, "xscale must be linear or log, not 'symlog'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_said(rows, columns, sentence):
+    with pytest.raises(BadInput) as said:
+        plots.plot(rows, **columns)
+    assert str(said.value) == sentence
+
+
+def test_runs_that_have_no_number_there_at_all_are_said(rows):
+    with pytest.raises(BadInput) as said:
+        plots.plot([{**row, "fct_us.all.p99": None} for row in rows], x="load", y="fct.p99")
+    assert str(said.value) == "at least one run must have both workload.load and fct_us.all.p99, not none"
+
+
+# the csv beside a picture holds what was drawn
+
+
+def drawn(figure):
+    """[(name, x, y)] of every point of every line with a name, in the order of the axes and lines."""
+    return [
+        (line.get_label(), float(x), float(y))
+        for axes in figure.axes
+        for line in axes.lines
+        if not line.get_label().startswith("_")
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    ]
+
+
+def read(plot):
+    return list(csv.DictReader(io.StringIO(plot.csv())))
+
+
+@pytest.mark.parametrize("y", ["fct.p99", "fct.short.mean", "goodput", "queue_cells.max"])
+def test_the_csv_of_lines_holds_the_points_that_were_drawn(rows, y):
+    plot = plots.plot(rows, x="load", y=y, by="fabric")
+    assert [(line["fabric.kind"], float(line["workload.load"]), float(line["mean"])) for line in read(plot)] == drawn(
+        plot.figure
+    )
+    for line in read(plot):
+        assert float(line["min"]) <= float(line["mean"]) <= float(line["max"])
+        assert line["runs"] == "3"
+
+
+def test_the_points_of_a_line_are_the_means_of_its_runs(rows):
+    for line in read(plots.plot(rows, x="load", y="fct.p99", by="fabric")):
+        mine = [
+            row["fct_us.all.p99"]
+            for row in rows
+            if (row["fabric.kind"], str(row["workload.load"])) == (line["fabric.kind"], line["workload.load"])
+        ]
+        assert float(line["mean"]) == pytest.approx(sum(mine) / len(mine))
+        assert (float(line["min"]), float(line["max"])) == (min(mine), max(mine))
+
+
+def test_two_panels_put_all_their_points_into_one_csv(rows):
+    plot = plots.fct_and_goodput(rows)
+    assert [float(line["mean"]) for line in read(plot)] == [y for _, _, y in drawn(plot.figure)]
+    assert [line["y"] for line in read(plot)] == ["fct_us.short.p99"] * 4 + ["goodput_gbps.long.mean"] * 4
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_the_csv_of_a_cdf_holds_the_steps_that_were_drawn(result, other, tail):
+    plot = plots.fct_cdf({"one": result, "other": other}, tail=tail)
+    assert [(line["series"], float(line["fct_us"]), float(line["share"])) for line in read(plot)] == drawn(plot.figure)
+    assert len(read(plot)) == (6 if tail else 8)
+
+
+def test_the_csv_of_throughput_holds_the_line_that_was_drawn(result):
+    plot = plots.throughput_over_time({"one": result})
+    assert [(line["series"], float(line["time_us"]), float(line["mean_gbps"])) for line in read(plot)] == drawn(
+        plot.figure
+    )
+
+
+def test_one_finished_flow_has_a_cdf_of_one_step_and_an_empty_tail(result):
+    alone = replace(result, observation=replace(result.observation, finish=np.array([10**6, -1, -1, -1])))
+    assert read(plots.fct_cdf(alone)) == [{"series": "", "fct_us": "1.0", "share": "1.0"}]
+    assert read(plots.fct_cdf(alone, tail=True)) == []
+
+
+def test_a_picture_replaces_an_older_one_and_leaves_nothing_beside(rows, tmp_path):
+    for y in ("fct.p99", "fct.p50"):
+        plots.plot(rows, x="load", y=y).save(tmp_path / "a.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.png"]
+    assert read(plots.plot(rows, x="load", y="fct.p50")) == table(tmp_path / "a.csv")
+
+
+def test_a_name_in_capitals_is_a_format_too(rows, tmp_path):
+    plots.plot(rows, x="load", y="fct.p99").save(tmp_path / "a.PNG")
+    assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")

@@ -40,6 +40,7 @@ def variants(fabric, seed: int, vary: list[str]) -> list[tuple[str, object, int]
 
 def conclusions(study, vary: list[str], metrics: list[str], workers: int = 1) -> list[dict]:
     """A row per workload, metric, fabric and variation: the ratio to the first fabric, and how far that moved, in %."""
+    from weft.report import keys
     from weft.study import Study
 
     if len(study.fabrics) < 2:
@@ -53,7 +54,7 @@ def conclusions(study, vary: list[str], metrics: list[str], workers: int = 1) ->
         for workload in study.workloads:
             runs = Study(fabrics=fabrics, workloads=[workload], seeds=[draw], until=study.until).run(workers=workers)
             for metric in metrics:
-                values = [row.get(metric) for row in runs.rows]
+                values = [row.get(keys.find(runs.rows, metric)) for row in runs.rows]
                 for fabric, value in zip(study.fabrics[1:], values[1:], strict=True):
                     ratio = value / values[0] if value is not None and values[0] else None
                     key = (str(workload), metric, str(fabric))

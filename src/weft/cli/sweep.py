@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from weft.cli import options
 from weft.cli.options import RUNNING, Output, print_json, quantity, say
 from weft.cli.progress import COMPILING, NEXT
-from weft.errors import BadInput, WeftError
+from weft.errors import WeftError
 from weft.units import parse_size
 
 app = App(name="sweep", help_format="markdown")
@@ -44,9 +44,12 @@ def sweep(
 
     Stop it and start it again: with `-o` the runs that are done are kept, and only what is missing is run.
     """
+    from weft.cli.run import check_picture
     from weft.study import Study
 
     todo = Study.load(study)
+    if plot is not None:
+        check_picture(plot)
     if seeds is not None:
         todo = replace(todo, seeds=[options.seed(text) for text in seeds.split(",")])
     workers = options.whole("workers", workers)
@@ -83,11 +86,7 @@ def _draw(runs, output, plot, x, y, by):
     if output is not None:
         for picture in runs.study.pictures:
             drawing = {key: value for key, value in picture.items() if key != "file"}
-            try:
-                yield runs.draw(**drawing).save(Path(output) / picture["file"])
-            except TypeError:
-                known = ", ".join(key for key in drawing if key != "draw")
-                raise BadInput(f"{picture['draw']} cannot be drawn with all of {known}") from None
+            yield runs.draw(**drawing).save(Path(output) / picture["file"])
     if plot is not None:
         yield runs.plot(x=x, y=y, by=by).save(plot)
 

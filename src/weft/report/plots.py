@@ -104,12 +104,19 @@ class Plot:
     figure: object  # matplotlib.figure.Figure
     data: list[dict]  # a row per point drawn, all with the same keys
 
-    def save(self, path) -> Path:
-        """Write the picture (svg, pdf or png, by the name) and, beside it, its numbers as csv; return the path."""
+    @staticmethod
+    def check_name(path) -> str:
+        """The format that the name of a picture asks for; a sentence if it asks for none that there is."""
         path = Path(path)
         form = path.suffix.lstrip(".").lower()
         if form not in FORMATS:
             raise BadInput(f"a picture's name must end in .svg, .pdf or .png, not {path.name!r}")
+        return form
+
+    def save(self, path) -> Path:
+        """Write the picture (svg, pdf or png, by the name) and, beside it, its numbers as csv; return the path."""
+        path = Path(path)
+        form = self.check_name(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _put(path, self._bytes(form))
@@ -301,7 +308,15 @@ def _named(results):
 
 def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title=None, legend=True):
     """Draw the lines of `plot` and return their points."""
+    for name, scale in (("xscale", xscale), ("yscale", yscale)):
+        require(scale in (None, "linear", "log"), name, "linear or log", scale)
     x, y, by = keys.find(rows, x), keys.find(rows, y), by and keys.find(rows, by)
+    for row in rows:
+        if not isinstance(row.get(y), int | float | None):
+            raise BadInput(f"y must be a column of numbers, not {y}, which holds {row[y]!r}")
+        for key in (x, by):
+            if key and isinstance(row.get(key), list):
+                raise BadInput(f"x and by must be columns of numbers or names, not {key}, which holds a list")
     groups: dict = {}
     for row in rows:
         if row.get(x) is not None and row.get(y) is not None:
