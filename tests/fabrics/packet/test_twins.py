@@ -132,3 +132,19 @@ def test_a_link_that_comes_back_at_once_overtakes_what_it_had_accepted():
     seen = assert_same(fabric, flows, seed=1)
     assert seen.sections["drops"]["link_down"] > 20
     assert seen.finish.min() > 0
+
+
+@pytest.mark.parametrize(
+    "transport",
+    ["tcp:rto_min=300us,rto_first=300us", "ndp:rto_min=100us", "dcqcn:xoff=4,xon=2,rto_min=300us,rto_first=300us"],
+)
+@pytest.mark.parametrize("routing", ["ecmp", "random", "roundrobin"])
+def test_packets_on_their_way_when_all_routes_go_and_come_back_find_the_same_ones(transport, routing):
+    fail = "links 100% at 50us until 400us"
+    fabric = Packet(
+        hosts=12, topology="leafspine", radix=6, transport=transport, routing=routing, fail=fail, converge=10 * us,
+        mtu=1500, delay=5 * us,
+    )  # fmt: skip
+    seen = assert_same(fabric, traffic(12, 30, 1), seed=1, until=8 * ms)
+    assert seen.sections["drops"]["no_route"] > 0 and seen.sections["drops"]["link_down"] > 0
+    assert seen.finish.min() > 0
