@@ -176,3 +176,11 @@ def test_the_facebook_points_have_the_mean_that_their_source_prints(name, printe
     law = Empirical(name)
     assert (law.size * np.diff(law.probability, prepend=0)).sum() == pytest.approx(printed, rel=2e-6)
     assert law.mean < printed
+
+
+def test_a_file_with_a_byte_order_mark_keeps_its_citation_and_points(tmp_path):
+    path = tmp_path / "cdf.csv"
+    path.write_bytes("\ufeff# Somebody, 2020\n1000,0.5\r\n2000,1\r\n".encode())
+    law = sizes(str(path))
+    assert law.citation == "Somebody, 2020"
+    assert (law.size.tolist(), law.probability.tolist()) == ([1000.0, 2000.0], [0.5, 1.0])

@@ -101,7 +101,7 @@ def from_edges(path) -> Topology:
     """
     path = Path(path)
     try:
-        text = path.read_text()
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} must be a readable csv of links, not {_why(error)}") from None
     links, seen = [], {}

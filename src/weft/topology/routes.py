@@ -62,7 +62,7 @@ def routes(graph: Topology, alive: np.ndarray | None = None) -> Routes:
     length = 0
     for c, target in enumerate(columns):
         distance = _distances(target, frm, to, nodes, hosts)
-        good = distance[to] + 1 == distance[frm]
+        good = (distance[to] + 1 == distance[frm]) & ((to >= hosts) | (to == target))  # no host in between
         if ports.size:
             sums = np.add.reduceat(np.where(good, marks, 0), bounds)
             some = np.add.reduceat(good, bounds) > 0

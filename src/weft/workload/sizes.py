@@ -260,7 +260,7 @@ def _bytes(drawn):
 def _read_cdf(content, where):
     """(citation, bytes, probability) of a csv file's content; `where` names the file in messages."""
     try:
-        lines = content.decode("utf-8").splitlines()
+        lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise BadInput(f"{where} must be a csv file of bytes and probability, not binary") from None
     citation = lines[0].lstrip("# ").strip() if lines and lines[0].startswith("#") else "no citation given"
