@@ -11,14 +11,13 @@ from weft import random
 from weft.errors import BadInput, MonitorTripped, require
 from weft.fabrics.packet import bounds
 from weft.fabrics.packet.failures import plan
-from weft.fabrics.packet.settings import LEAST, QUEUES, ROUTINGS, WIRE, Settings, settings
+from weft.fabrics.packet.settings import LEAST, QUEUES, ROUTINGS, TRANSPORTS, WIRE, Settings, settings
 from weft.metrics.observation import Observation
 from weft.topology.clos import topology
 from weft.topology.graph import Topology
 from weft.topology.routes import NO_ROUTE, Routes, require_connected, routes
 from weft.units import Gbps, Rate, Size, Time, param, s, show_size, us, wire_time
 
-TRANSPORTS = ("tcp", "dctcp", "mptcp", "ndp", "dcqcn")
 PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 SAMPLES = 64  # kept at most; when there are more, every other one goes
 NEVER = (1 << 62) - 1

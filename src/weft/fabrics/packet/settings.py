@@ -11,12 +11,16 @@ from functools import cache
 from pathlib import Path
 
 from weft.errors import BadInput, require
-from weft.units import KB, Mbps, Rate, Size, Time, ms, param, parse_rate, parse_size, parse_time, s, us
+from weft.parameters import parameters
+from weft.units import KB, Mbps, Rate, Size, Time, ms, param, s, show_time, us
+from weft.workload.flows import LATEST
 
+TRANSPORTS = ("tcp", "dctcp", "mptcp", "ndp", "dcqcn")
 QUEUES = ("droptail", "trim", "priority", "lossless")
 ROUTINGS = ("ecmp", "random", "permuted", "roundrobin", "single")
 WIRE = 38  # preamble 8, Ethernet header 14, FCS 4, gap 12
 LEAST = 84  # bytes a minimal frame of 64 occupies on the wire
+MOST = 10**9  # of whatever is counted: packets, bytes, rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,11 +144,17 @@ class Settings:
     source: str = param("", "where the values come from")
 
     def __post_init__(self):
+        require(self.transport in TRANSPORTS, "transport", f"one of {', '.join(TRANSPORTS)}", self.transport)
         require(self.routing in ROUTINGS, "routing", f"one of {', '.join(ROUTINGS)}", self.routing)
         require(self.queue in QUEUES, "queue", f"one of {', '.join(QUEUES)}", self.queue)
         require(self.buffer >= 1, "buffer", "at least 1 packet", self.buffer)
-        require(self.buffer <= 10**9, "buffer", "at most 10^9 packets", self.buffer)
-        require(self.share >= 0, "share", "0 or more", self.share)
+        require(0 <= self.share <= 1 << 20, "share", "from 0 to 1048576", self.share)
+        for name in ("header", "control", "headroom", "ack_delay", "rate_step", "rate_leap"):
+            require(getattr(self, name) >= 0, name, "0 or more", getattr(self, name))
+        for name in ("header", "control", "buffer", "headroom", "initial_window", "ack_every", "fast_rounds", "xoff"):
+            require(getattr(self, name) <= MOST, name, "at most 10^9", getattr(self, name))
+        for name in ("ack_delay", "rto_min", "rto_first", "rto_max", "cnp_gap", "alpha_gap", "raise_gap"):
+            require(getattr(self, name) <= LATEST, name, "at most 53 days", show_time(getattr(self, name)))
         require(0 <= self.mark_chance <= 1, "mark_chance", "from 0 to 1", self.mark_chance)
         require(self.mark_from >= 0, "mark_from", "0 or more packets", self.mark_from)
         if self.mark_all and self.mark_all < self.mark_from:
@@ -167,6 +177,7 @@ class Settings:
         require(self.subflows <= 16, "subflows", "at most 16", self.subflows)
         require(self.xon <= self.xoff, "xon", f"at most xoff, {self.xoff}", self.xon)
         require(0 <= self.gain_shift <= 16, "gain_shift", "from 0 to 16", self.gain_shift)
+        require(self.prefer <= 255, "prefer", "at most 255, which is always", self.prefer)
         positive = ("rto_min", "rto_first", "rto_max", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "rate_min")
         for name in positive:
             require(getattr(self, name) > 0, name, "more than 0", getattr(self, name))
@@ -215,23 +226,11 @@ def settings(text: str, **changes) -> Settings:
             key, equals, value = pair.partition("=")
             require(equals, f"a change to {name}", "name=value", pair)
             values[key.strip()] = value.strip()
-    types = {field.name: field.type for field in fields(Settings)}
+    taken = {parameter.name: parameter for parameter in parameters(Settings)}
     for key, value in values.items():
-        if key not in types:
-            near = difflib.get_close_matches(key, types, 2)
+        if key not in taken:
+            near = difflib.get_close_matches(key, taken, 2)
             hint = f" (near it: {', '.join(near)})" if near else ""
             raise BadInput(f"a setting of {name} must be one that transports have, not {key!r}{hint}")
-        values[key] = _read(types[key], value, key)
+        values[key] = taken[key].read(value)
     return replace(Settings(**values), **{k: v for k, v in changes.items() if v is not None})
-
-
-def _read(kind, value, name):
-    if hasattr(kind, "__metadata__"):
-        return {"time": parse_time, "rate": parse_rate, "size": parse_size}[kind.__metadata__[0]](value)
-    try:
-        if kind is bool:
-            return {"true": True, "false": False, "1": True, "0": False}[str(value).lower()]
-        return kind(value)
-    except (KeyError, ValueError):
-        what = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-        raise BadInput(f"{name} must be {what}, not {value!r}") from None
