@@ -146,3 +146,8 @@ def test_only_a_result_that_says_so_is_whole(tmp_path, text, whole):
     if text is not None:
         (tmp_path / "result.json").write_bytes(text.encode("latin-1"))
     assert is_whole(tmp_path) is whole
+
+
+def test_there_is_nothing_to_resume_at_the_root(capsys):
+    assert main(["resume", "/"]) == 2
+    assert capsys.readouterr().err == "weft resume: /.checkpoint must be a checkpoint, but there is no such file\n"

@@ -112,7 +112,7 @@ def test_a_choice_that_there_is_not_is_refused_with_those_that_there_are(name):
          "the way through an empty switch must be at most 53 days, not '1.84467e+07 s'"),
         ("packet", {"link": "9e18bps"}, "the rate of link h0-switch must be at most 2^62 b/s, not 9000000000000000000"),
         ("packet", {"delay": "9e18ps"}, "the delay of link h0-switch must be at most 2^62 ps, not 9000000000000000000"),
-        ("packet", {"buffer": "1e10"}, "buffer must be at most 10^9 packets, not 10000000000"),
+        ("packet", {"buffer": "1e10"}, "buffer must be at most 10^9, not 10000000000"),
         ("packet", {"topology": "fattree", "hosts": "16", "oversubscription": "inf"},
          "oversubscription must be a finite number, 1 or more, not inf"),
         ("packet", {"topology": "leafspine", "oversubscription": "nan"},

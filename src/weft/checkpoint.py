@@ -37,8 +37,8 @@ class Checkpoint:
     @classmethod
     def beside(cls, folder, every: float = EVERY) -> "Checkpoint":
         """The checkpoint of the run whose result is to be `folder`."""
-        place = Path(os.path.realpath(folder))
-        return cls(place.with_name(place.name + ".checkpoint"), every, folder)
+        place = os.path.realpath(folder)
+        return cls(f"{place}.checkpoint", every, folder)
 
     def __repr__(self):
         return f"Checkpoint({str(self.path)!r}, every={self.every:g})"

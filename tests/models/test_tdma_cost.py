@@ -69,3 +69,9 @@ def test_what_cannot_be_meant_gets_a_sentence(call, message):
     with pytest.raises(BadInput) as error:
         call()
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("hosts", [0, -1, 10**9 + 1, 2**63, 10**30])
+def test_hosts_that_cannot_be_are_refused_before_they_are_counted(hosts):
+    with pytest.raises(BadInput, match=r"^hosts must be at (least 1|most 1000000000), not "):
+        tdma.parts(hosts)

@@ -113,6 +113,7 @@ def frames_in(window: Time = 15 * us, link: Rate = 10 * Gbps, frame: Size = FRAM
 
 def parts(hosts, hosts_per_switch=24, nics=8) -> Bill:
     """What TDMA adds to a network of so many hosts: controllers, their NICs, a NIC with fast pause in each host."""
+    within("hosts", hosts, 1)
     controller_hosts(nics, hosts_per_switch)
     switches = -(-np.asarray(hosts) // hosts_per_switch)
     return Bill({"fabric manager": _whole(-(-switches // nics)), "fabric manager NIC": _whole(switches),
