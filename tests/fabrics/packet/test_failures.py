@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weft.errors import BadInput
 from weft.fabrics.packet.fabric import Packet
@@ -78,3 +80,45 @@ def test_nonsense_is_refused_in_a_sentence(text, sentence):
     with pytest.raises(BadInput) as error:
         plan(text, GRAPH, 0)
     assert str(error.value) == sentence
+
+
+def test_a_link_stays_down_while_its_switch_is():
+    changes = plan("link edge0.0-agg0.0 at 1us until 3us, switch agg0.0 at 2us until 5us", GRAPH, 0)
+    assert [(change.time, change.up, "edge0.0-agg0.0" in names(change)) for change in changes] == [
+        (1 * us, False, True), (2 * us, False, False), (5 * us, True, True),
+    ]  # fmt: skip
+
+
+NAMED = [f"link {GRAPH.link_name(link)}" for link in range(14, 20)] + [f"switch {GRAPH.names[k]}" for k in (16, 17, 24)]
+SHARES = ["links 10%", "links 50%", "switches 25%"]
+spans = st.tuples(st.integers(0, 6), st.none() | st.integers(1, 6))
+
+
+@given(
+    st.tuples(st.sampled_from(NAMED + SHARES), spans),
+    st.lists(st.tuples(st.sampled_from(NAMED), spans), max_size=4),
+    st.integers(0, 3),
+)
+def test_a_link_is_down_exactly_while_some_entry_takes_it(first, others, seed):
+    """Against each entry by itself, looked at between the moments; a share is drawn by its place, so it is first."""
+    entries = [first, *others]
+    texts = [f"{thing} at {at}us" + (f" until {at + span}us" if span else "") for thing, (at, span) in entries]
+    try:
+        changes = plan(", ".join(texts), GRAPH, seed)
+    except BadInput as error:
+        assert "must be back before it fails again" in str(error)
+        return
+    alone = [plan(text, GRAPH, seed)[0].links for text in texts]
+    for moment in range(14):
+        now = moment * us + 1
+        up = dict.fromkeys(range(len(GRAPH.ends)), True)
+        for change in changes:
+            if change.time <= now:
+                up |= dict.fromkeys(change.links, change.up)
+        taken = {
+            link
+            for links, (_, (at, span)) in zip(alone, entries, strict=True)
+            if at * us <= now and (span is None or now < (at + span) * us)
+            for link in links
+        }
+        assert {link for link in up if not up[link]} == taken

@@ -46,7 +46,23 @@ def plan(text: str, graph: Topology, seed: int) -> list[Change]:
         changes.append(Change(entry.at, False, links))
         if entry.until is not None:
             changes.append(Change(entry.until, True, links))
-    return sorted(changes, key=lambda change: (change.time, not change.up))
+    return _counted(sorted(changes, key=lambda change: (change.time, not change.up)))
+
+
+def _counted(changes):
+    """The changes, but for links that are down for another reason already, or still: a switch, say, of a dead link."""
+    reasons: dict[int, int] = {}
+    kept = []
+    for change in changes:
+        turned = []
+        for link in change.links:
+            before = reasons.get(link, 0)
+            reasons[link] = before - 1 if change.up else before + 1
+            if reasons[link] == 0 if change.up else before == 0:
+                turned.append(link)
+        if turned:
+            kept.append(change._replace(links=tuple(turned)))
+    return kept
 
 
 def _named(kind, entry, graph, seen):
