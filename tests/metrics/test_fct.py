@@ -128,3 +128,51 @@ def test_every_finished_flow_is_in_exactly_one_bin(sizes):
 def test_bins_must_rise():
     with pytest.raises(BadInput, match=r"^edges must be positive and rising, not \(10, 5\)$"):
         by_size(np.array([1]), np.array([0]), np.array([1]), edges=(10, 5))
+
+
+@given(st.lists(st.integers(0, 2**62), min_size=1, max_size=60), st.integers(0, 1000))
+def test_nearest_rank_is_what_numpy_calls_the_inverted_cdf(xs, permille):
+    p = permille / 10
+    ours = Distribution(np.array(xs)).percentile(p)
+    exact = sorted(xs)[max(-(-permille * len(xs) // 1000) - 1, 0)]
+    assert ours == exact
+    if permille * len(xs) % 1000:  # between two flows NumPy's floats agree; on one they may round either way
+        assert ours == np.percentile(np.array(xs, dtype=object), p, method="inverted_cdf")
+
+
+@given(st.lists(st.integers(0, 10**12), min_size=1, max_size=50))
+def test_a_summary_is_the_numbers_themselves_in_the_unit(xs):
+    found = Distribution(np.array(xs)).summary(1000)
+    ranked = sorted(xs)
+    assert found["max"] == ranked[-1] / 1000
+    assert found["p50"] == ranked[(len(xs) + 1) // 2 - 1] / 1000
+    assert found["mean"] == pytest.approx(sum(xs) / len(xs) / 1000)
+    assert list(found) == ["mean", "p50", "p99", "p99.9", "max"]
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))
+def test_a_cdf_counts_the_flows_that_are_no_slower(xs):
+    values, share = Distribution(np.array(xs)).cdf()
+    for value, part in zip(values.tolist(), share.tolist(), strict=True):
+        assert part == pytest.approx(sum(x <= value for x in xs) / len(xs))
+    assert values.tolist() == sorted(set(xs))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_none_and_one_flow_have_answers(count):
+    one = Distribution(np.full(count, 7))
+    assert one.summary() == dict.fromkeys(("mean", "p50", "p99", "p99.9", "max"), 7 if count else None)
+    assert len(one.cdf()[0]) == count
+    assert len(one.cdf(2)[0]) == count
+    assert repr(one).startswith(f"Distribution(n={count}, ")
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**7), st.integers(0, 10**6), st.integers(-1, 10**6)), min_size=1, max_size=30),
+    st.integers(0, 10**7), st.integers(0, 10**7),
+)  # fmt: skip
+def test_completion_times_are_those_of_the_finished_flows_of_that_size(flows, small, large):
+    size, start, took = (np.array(column) for column in zip(*flows, strict=True))
+    finish = np.where(took >= 0, start + took, -1)
+    found = completion(size, start, finish, smaller_than=small, larger_than=large)
+    assert found.values.tolist() == sorted(t for s, _, t in flows if t >= 0 and large <= s <= small)

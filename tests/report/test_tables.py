@@ -1,6 +1,8 @@
 import io
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from weft.report.tables import number, run_table, runs_table
@@ -80,3 +82,66 @@ def test_by_default_the_table_shows_what_differs_and_what_was_measured(rows):
     assert headers[:3] == ["fabric", "load", "seed"]
     assert "FCT short p99 (µs)" in headers and "nodes" not in headers
     assert table.row_count == 12
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_any_number_is_printed_within_half_of_its_last_digit(value):
+    shown = number(value)
+    assert float(shown.replace(",", "")) == pytest.approx(value, rel=5.01e-4)
+    if abs(value) < 1e12:
+        digits = shown.replace(",", "").replace(".", "").lstrip("-0").split("e")[0]
+        assert len(digits) <= max(5, len(str(int(abs(value)))))
+
+
+@given(st.integers(-(10**15) + 1, 10**15 - 1))
+def test_a_whole_number_is_printed_whole(value):
+    assert int(number(value).replace(",", "")) == value
+    assert number(float(value)) == number(value)
+
+
+@given(st.integers(1, 6), st.floats(1e-3, 1e6))
+def test_more_digits_are_never_further_off(digits, value):
+    def off(digits):
+        return abs(float(number(value, digits).replace(",", "")) - value)
+
+    assert off(digits + 1) <= off(digits) + 1e-12 * value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(float("nan"), "nan"), (float("inf"), "inf"), (float("-inf"), "-inf"), (None, "–"), (True, "True"), ("a", "a"),
+     ([1, 2.5, None], "1, 2.500, –"), ((), ""), (-0.0, "0"), (10**15, "1.000e+15"), (1e-5, "1.000e-05")],
+)  # fmt: skip
+def test_what_is_no_usual_number_is_printed_too(value, text):
+    assert number(value) == text
+
+
+def test_a_table_of_runs_prints_the_values_of_the_rows(rows):
+    lines = printed(runs_table(rows, ["fabric", "load", "seed", "fct.p99"])).splitlines()
+    assert len(lines) == 1 + len(rows)
+    for line, row in zip(lines[1:], rows, strict=True):
+        kind, load, seed, p99 = line.split()
+        assert (kind, float(load), int(seed)) == (row["fabric.kind"], row["workload.load"], row["seed"])
+        assert float(p99.replace(",", "")) == pytest.approx(row["fct_us.all.p99"], rel=5e-4)
+
+
+def test_a_value_that_a_run_has_not_is_a_dash(rows):
+    lines = printed(runs_table([rows[0], {**rows[1], "fct_us.all.p99": None}], ["load", "fct.p99"])).splitlines()
+    assert [line.split()[1] == "–" for line in lines[1:]] == [False, True]
+
+
+def test_one_run_alone_shows_what_was_measured(rows):
+    heads = [column.header for column in runs_table(rows[:1]).columns]
+    assert "FCT short p99 (µs)" in heads
+    assert not any("fabric" in head or "load 0" in head for head in heads)  # nothing differs
+
+
+def test_a_run_of_cells_without_flows_has_no_completion_times(result):
+    summary = result.summary()
+    summary |= {"finished": 0, "unfinished": 0, "throughput": 0.75, "delay_slots": {"mean": 1.5, "p99": 4, "max": 9},
+                "lost": 12}  # fmt: skip
+    text = printed(run_table(summary))
+    assert "\nflows " not in text
+    assert "0.75 cells per port and slot" in text
+    assert "1.500 slots mean, 4 p99, 9 at most" in text
+    assert "12 cells" in text

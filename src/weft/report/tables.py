@@ -1,5 +1,7 @@
 """Tables for the terminal: one run, and many."""
 
+from math import isfinite
+
 from rich.console import Group
 from rich.padding import Padding
 from rich.table import Table
@@ -23,6 +25,8 @@ def number(value, digits: int = 4) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return ", ".join(number(item, digits) for item in value)
+    if not isfinite(value):
+        return str(value)
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     if not 1e-4 <= abs(value) < 1e12:
