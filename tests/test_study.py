@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
+from dying import Dying
 from nobody import without_privileges
 from weft.errors import BadInput, BadStudy, TooLarge, WeftError
 from weft.study import claimed, labels
@@ -473,3 +474,26 @@ def test_progress_sees_every_run_begin_and_end(tmp_path):
     again = []
     study.run(tmp_path, progress=lambda shares, found: again.append((list(shares), found)))
     assert again == [([1.0, 1.0], 2)]
+
+
+def test_a_worker_that_is_killed_is_said_in_a_sentence(tmp_path):
+    study = weft.Study(fabrics=[RACK], workloads=[Dying(flows=1), Dying(flows=2)])
+    with pytest.raises(WeftError) as said:
+        study.run(tmp_path, workers=2)
+    assert str(said.value) == (
+        "a worker was killed before its run was done, perhaps for want of memory: what is kept is whole, and fewer "
+        "workers need less"
+    )
+    assert study.missing(tmp_path) == list(study.points)
+
+
+def test_what_is_wrong_in_a_worker_is_said_as_it_is_without_one(tmp_path):
+    trace = tmp_path / "t.csv"
+    trace.write_text("0,0,9,100,0\n")
+    study = weft.Study(fabrics=[RACK], workloads=[weft.Trace(path=str(trace))], seeds=[1, 2])
+    sentences = []
+    for workers in (1, 2):
+        with pytest.raises(WeftError) as said:
+            study.run(workers=workers)
+        sentences.append(str(said.value))
+    assert sentences == [f"{trace}, line 1: dst must be a node from 0 to 7, not 9"] * 2

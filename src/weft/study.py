@@ -18,6 +18,7 @@ import threading
 import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -295,6 +296,11 @@ def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
                 waiting |= submit(rest)
                 rest = []
             progress(shared[:-1], found)
+    except BrokenProcessPool:
+        raise WeftError(
+            "a worker was killed before its run was done, perhaps for want of memory: what is kept is whole, and fewer "
+            "workers need less"
+        ) from None
     except BaseException:
         shared[len(jobs)] = 1.0
         raise

@@ -1,0 +1,14 @@
+"""A workload whose process is killed while it is drawn, as the system does when memory runs out."""
+
+import os
+import signal
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dying:
+    flows: int = 1
+    until = None
+
+    def draw(self, *, nodes, link, seed):
+        os.kill(os.getpid(), signal.SIGKILL)
