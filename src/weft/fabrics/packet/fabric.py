@@ -15,7 +15,7 @@ from weft.fabrics.packet.settings import LEAST, QUEUES, ROUTINGS, TRANSPORTS, WI
 from weft.metrics.observation import Observation
 from weft.topology.clos import topology
 from weft.topology.graph import Topology
-from weft.topology.routes import NO_ROUTE, Routes, require_connected, routes
+from weft.topology.routes import Routes, require_connected, routes
 from weft.units import Gbps, Rate, Size, Time, param, s, show_size, us, wire_time
 
 PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
@@ -149,12 +149,10 @@ class Packet:
         xoff = set_.xoff * self.wire_size
         selective = set_.sack and set_.transport in ("tcp", "dctcp", "mptcp")
         stream = 1 << (set_.stream_window - 1).bit_length() if set_.ordered else 0
-        vast = graph.ports * st.PORT.itemsize + table.table.nbytes > CACHE
         values = {
             "transport": transport,
             "queue": QUEUES.index(set_.queue) if self._in_time or set_.queue != "droptail" else st.SHARED,
-            "vast": vast,
-            "foresight": not vast and set_.routing != "roundrobin",
+            "vast": graph.ports * st.PORT.itemsize + table.table.nbytes > CACHE,
             "lazy": set_.queue in ("trim", "priority") and not set_.share,
             "scoreboard": set_.scoreboard and set_.transport == "ndp" and set_.routing == "permuted",
             "routing": ROUTINGS.index(set_.routing),
@@ -189,7 +187,6 @@ class Packet:
                     "world": (1, st.WORLD),
                     **events.tables(rows, ring),
                     "rows": (rows, st.PACKET),
-                    "onward": (rows, st.ONWARD),
                     "ports": (graph.ports, st.PORT),
                     "buffered": (graph.nodes, np.int64),
                     "pool": (graph.nodes, np.int64),
@@ -298,7 +295,7 @@ class Packet:
             took = perf_counter() - began
             state.spent[0] += round(took * 1e9)
             if why == kernel.GROW_ROWS:
-                self._grow(state, ("rows", "onward", "due", "spare", "heap", "options"))
+                self._grow(state, ("rows", "due", "spare", "heap", "options"))
             elif why == kernel.GROW_SLOTS:
                 self._grow(state, PER_FLOW)
             elif why == kernel.PAUSED:
@@ -341,7 +338,6 @@ class Packet:
         alive = self._alive_at(int(state.seed[0]), time - self.converge)
         table = routes(self.graph, alive)
         state.table[:], state.group, state.choices = table.table, _groups(table), table.choices.copy()
-        state.onward["port"] = NO_ROUTE
         bind(state.world, group=state.group, choices=state.choices)
 
     def _alive_at(self, seed, time) -> np.ndarray:
@@ -497,7 +493,7 @@ class Packet:
             + self.routes.table.nbytes
             + flows * st.TRAFFIC.itemsize
             + live * set_.subflows * (st.SUB.itemsize + (4 if set_.transport == "ndp" else 2) * set_.max_window)
-            + live * window * (st.PACKET.itemsize + st.ONWARD.itemsize)
+            + live * window * st.PACKET.itemsize
             + live * set_.ordered * (2 * set_.stream_window + 4 * set_.subflows * set_.max_window)
             + SAMPLES * (1 + self.hosts) * 8
             + (1 << 24)

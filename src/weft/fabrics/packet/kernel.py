@@ -7,19 +7,7 @@ from weft.engine.bits import either, prefetch, prefetch_at
 from weft.engine.fingerprint import fold
 from weft.engine.memory import LINE
 from weft.engine.views import hot, inlined, kernel, part
-from weft.fabrics.packet.network import (
-    fail,
-    flush,
-    follow,
-    forward,
-    free_movable,
-    freed,
-    heed,
-    lose,
-    repair,
-    settle,
-    way_onward,
-)
+from weft.fabrics.packet.network import fail, flush, follow, forward, free_movable, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
     ALPHA,
@@ -48,7 +36,6 @@ from weft.fabrics.packet.state import (
     group,
     home_at,
     homes,
-    onward_at,
     packet_at,
     port_at,
     print_,
@@ -137,8 +124,6 @@ def ask_port(s, k):
 def foresee(s):
     """Ask for the next ports, the packets that wait there, and with every event for one row more of the next bucket."""
     ask_port(s, np.int64(packet_at(s, s.soon).port))
-    if s.foresight == 1:
-        ask_port(s, np.int64(onward_at(s, s.soon).port))
     e = packet_at(s, s.sooner)
     prefetch(rows(s), np.int64(port_at(s, e.port).head))
     behind = np.int64(e.next)
@@ -308,7 +293,7 @@ def advance(world, until, budget):
                     s.conserved_out += 1
                     events.give(s, rows(s), r)
                 elif port.to >= s.hosts_size:
-                    forward(s, r, np.int64(port.to), way_onward(s, r))
+                    forward(s, r, np.int64(port.to))
                 else:
                     deliver(s, r)
                     flush(s)

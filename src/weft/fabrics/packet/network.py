@@ -16,7 +16,7 @@ A record such as `port` is a view of its row: assigning to its fields writes the
 import numpy as np
 
 from weft.engine import events
-from weft.engine.bits import either, prefetch
+from weft.engine.bits import prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.random import below, word
 from weft.engine.views import hot, inlined, part
@@ -41,7 +41,6 @@ from weft.fabrics.packet.state import (
     group,
     home_at,
     host_at,
-    onward_at,
     packet_at,
     pool,
     port_at,
@@ -93,32 +92,6 @@ def congested(s, k, level):
     return below(word(s.key ^ np.uint64(k), port.draws), CHANCES) < chance
 
 
-@hot
-def foreseen(s):
-    """Whether packets note where they go next when they leave: not by turns, nor where there is no choice at all."""
-    return (s.foresight == 1) & (s.group_size > 0)
-
-
-@hot
-def find_onward(s, r, node):
-    """Note where packet r, which leaves for `node`, goes from there; on arrival all would wait for these tables.
-
-    This is `route` without its branches, each of which is a coin's throw.
-    """
-    if foreseen(s):
-        p, way = packet_at(s, r), onward_at(s, r)
-        home = home_at(s, max(p.dst, 0))
-        place = np.int64(row(s)[np.uint64(node)])
-        g = np.int64(table(s)[np.uint64(max(place, 0)), np.uint64(home.anchor)])
-        those = group(s)[np.uint64(max(g, 0))]
-        path, among = np.uint32(p.path), np.uint32(those[1])
-        left = path // among
-        k = np.int64(choices(s)[np.uint64(those[0]) + np.uint64(path - left * among)])
-        k = either(g >= 0, k, either(g == HERE, np.int64(home.down), NO_ROUTE))
-        way.port = either(place >= 0, k, NO_ROUTE)
-        way.path = either(g >= 0, np.int64(left), np.int64(path))
-
-
 @inlined
 def accept_fifo(s, r, k):
     """Queue packet r at drop-tail port k, or lose it; its arrival at the far end is scheduled here."""
@@ -151,7 +124,6 @@ def accept_fifo(s, r, k):
     p.time = port.busy + port.delay
     p.order = events.number(s)
     if port.packets == 0:
-        find_onward(s, r, port.to)
         events.hang(s, rows(s), r)
     elif port.packets == 1:
         port.head = port.tail = r
@@ -170,7 +142,6 @@ def follow(s, k):
         r = np.int64(port.head)
         port.head = packet_at(s, r).next
         prefetch(rows(s), np.int64(port.head))  # a packet's time ahead
-        find_onward(s, r, port.to)
         events.hang(s, rows(s), r)
 
 
@@ -295,7 +266,6 @@ def begin(s, k, at):
     else:
         return
     port.busy = at + wire_time(port, p.size)
-    find_onward(s, r, port.to)
     p.port = k
     p.epoch = port.epoch
     events.push(s, rows(s), r, port.busy + port.delay)
@@ -446,29 +416,16 @@ def route(s, r, node):
 
 
 @part
-def forward(s, r, node, k):
-    """Pass packet r on from `node` by port k; if that is NO_ROUTE, by the one that `route` finds."""
+def forward(s, r, node):
+    """Pass packet r on from `node`."""
     again = r
     while again != events.NONE:
-        if k == NO_ROUTE:
-            k = route(s, again, node)
+        k = route(s, again, node)
         if k == NO_ROUTE:
             s.drop_route += 1
             lose(s, again)
             return
         again = accept(s, again, k)
-        k = np.int64(NO_ROUTE)
-
-
-@hot
-def way_onward(s, r):
-    """The port that packet r, which has arrived, noted when it left, or NO_ROUTE."""
-    if not foreseen(s):
-        return np.int64(NO_ROUTE)
-    way = onward_at(s, r)
-    if way.port >= 0:
-        packet_at(s, r).path = way.path
-    return np.int64(way.port)
 
 
 @inlined
@@ -495,7 +452,7 @@ def flush(s):
         r = s.first_out
         p = packet_at(s, r)
         s.first_out = np.int64(p.next)
-        forward(s, r, np.int64(p.port), np.int64(NO_ROUTE))
+        forward(s, r, np.int64(p.port))
 
 
 @part

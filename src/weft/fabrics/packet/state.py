@@ -44,14 +44,6 @@ PACKET = np.dtype(
     ]
 )
 
-# Where a packet on its way to a switch goes from there, found out when it leaves; forgotten when routes change.
-ONWARD = np.dtype(
-    [
-        ("port", "i4"),  # or -1: it is to be found out there
-        ("path", "i4"),  # what will then be left of its path number
-    ]
-)
-
 PORT = np.dtype(
     [
         ("busy", "i8"),  # when the last accepted bit has left; of queues with a choice, the last bit chosen
@@ -198,7 +190,7 @@ HOST = np.dtype(
 )
 
 PARAMETERS = (
-    ("vast", "foresight", "transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
+    ("vast", "transport", "queue", "lazy", "routing", "subflows", "reach", "anchors", "paths"),
     ("payload", "overhead", "control", "smallest"),  # bytes: a full segment, what is around it, an ACK, the least frame
     ("initial_window", "threshold", "max_window", "ack_every", "sack", "limited", "gain_shift"),  # windows in segments
     ("coupled", "stream", "stream_window", "reinject", "opportunistic", "penalise"),  # MPTCP
@@ -217,8 +209,8 @@ COUNTERS = (
     ("conserved_in", "conserved_out"),  # packets made and packets ended; the difference is on its way
 )
 _WORLD = (*(name for line in PARAMETERS for name in line), *PLACES, *(name for line in COUNTERS for name in line))
-TABLES = ("rows", "onward", "ports", "buffered", "pool", "hosts", "homes", "row", "table", "group", "choices")
-TABLES += ("flows", "subs", "out", "got", "options", "latest", "carries", "bearer", "arrived", "order", "via", "score")
+TABLES = ("rows", "ports", "buffered", "pool", "hosts", "homes", "row", "table", "group", "choices", "flows", "subs")
+TABLES += ("out", "got", "options", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 TABLES += ("traffic", "print")
 
 WORLD = np.dtype(
@@ -253,7 +245,6 @@ class State:
     spare: np.ndarray  # (rows,) int32
     heap: np.ndarray  # (rows,) int32
     rows: np.ndarray  # (rows,) PACKET
-    onward: np.ndarray  # (rows,) ONWARD
     ports: np.ndarray  # (ports,) PORT
     buffered: np.ndarray  # (nodes,) int64  bytes that wait in a switch
     pool: np.ndarray  # (nodes,) int64  bytes it has room for
@@ -299,11 +290,6 @@ def rows(s):
 
 
 @inlined
-def onward(s):
-    return carray(pointer(s.onward_at), (s.onward_size,), ONWARD)
-
-
-@inlined
 def ports(s):
     return carray(pointer(s.ports_at), (s.ports_size,), PORT)
 
@@ -337,12 +323,6 @@ def traffic(s):
 def packet_at(s, r):
     """Packet or timer r."""
     return rows(s)[np.uint64(r)]
-
-
-@inlined
-def onward_at(s, r):
-    """Where packet r goes next."""
-    return onward(s)[np.uint64(r)]
 
 
 @inlined
