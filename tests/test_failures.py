@@ -1,11 +1,13 @@
 """Plans of failures: what they may say, what they come to, and what is refused."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import BadInput
-from weft.failures import Outage, entries, outages, overlap
+from weft.failures import Outage, entries, outages, overlap, share_of
 from weft.units import ms, us
 
 RACK = {"node": (8,), "link": (8,), "leaf": (4,), "spine": (2,), "uplink": (4, 2)}
@@ -171,3 +173,28 @@ def test_any_text_is_a_plan_or_is_refused_in_a_sentence(text):
         assert all(isinstance(outage, Outage) for outage in read(text))
     except BadInput as error:
         assert "\n" not in str(error)
+
+
+THINGS = ("node 3", "link 5", "leaf 0", "spine 1", "uplink 0.1 upward", "nodes 50%")
+spans = st.tuples(st.sampled_from(THINGS), st.integers(0, 10**15), st.none() | st.integers(1, 10**15))
+
+
+@given(st.lists(spans, max_size=4), st.integers(0, 9))
+def test_a_plan_that_is_printed_is_the_same_plan(entries, seed):
+    counts = {"node": (8,), "link": (8,), "leaf": (4,), "spine": (2,), "uplink": (4, 2)}
+    texts = [f"{what} at {at}ps" + ("" if span is None else f" until {at + span}ps") for what, at, span in entries]
+    try:
+        found = outages(texts, counts, seed=seed)
+    except BadInput:
+        return
+    printed = ", ".join(map(str, found))
+    assert outages(printed, counts, seed=seed + 1) == found  # all is named, so nothing is drawn any more
+
+
+@given(st.integers(0, 400), st.decimals(0, 100, places=3))
+def test_a_share_is_the_nearest_whole_number_and_half_goes_up(count, percent):
+    exact = Fraction(str(percent)) * count / 100
+    found = share_of(f"{percent}%", "nodes", count)
+    assert abs(found - exact) <= Fraction(1, 2)
+    if abs(found - exact) == Fraction(1, 2):
+        assert found > exact

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from weft.errors import BadInput
 from weft.units import Gbps
@@ -94,3 +96,46 @@ def test_the_head_of_a_table_is_its_first_flows():
 def test_a_table_prints_as_one_line():
     assert repr(flows()) == "<2 flows among 4 nodes, 30 B, from 0 ps to 5 ps>"
     assert repr(flows().head(0)) == "<no flows among 4 nodes>"
+
+
+tables = st.lists(
+    st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 10**6), st.integers(0, 50), st.integers(0, 3)),
+    max_size=40,
+)
+
+
+@given(tables)
+def test_every_flow_that_is_one_is_kept_and_nothing_else(rows):
+    src, dst, size, start, klass = zip(*rows, strict=True) if rows else ((),) * 5
+    flows = Flows.of(nodes=8, src=src, dst=dst, size=size, start=start, klass=klass)
+    kept = [(k, row) for k, row in enumerate(rows) if row[0] != row[1] and row[2] > 0]
+    kept.sort(key=lambda flow: (flow[1][3], flow[0]))
+    found = zip(flows.id, flows.src, flows.dst, flows.size, flows.start, flows.klass, strict=True)
+    assert [tuple(map(int, flow)) for flow in found] == [(k, *row) for k, row in kept]
+    assert flows.bytes == sum(row[2] for _, row in kept)
+
+
+@given(tables, st.integers(0, 50))
+def test_the_head_of_a_table_is_a_table_of_the_first(rows, count):
+    src, dst, size, start, klass = zip(*rows, strict=True) if rows else ((),) * 5
+    flows = Flows.of(nodes=8, src=src, dst=dst, size=size, start=start, klass=klass)
+    head = flows.head(count)
+    assert len(head) == min(count, len(flows))
+    assert head == flows if count >= len(flows) else head.start.tolist() == flows.start[:count].tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_none_and_one_flow_offer_no_rate(count):
+    flows = Flows.of(nodes=2, src=[0] * count, dst=[1] * count, size=[100] * count, start=[5] * count)
+    assert (flows.mean_gap, flows.offered_rate(), flows.realised_load(10**9)) == (None, None, None)
+    assert repr(flows) == ("<1 flow among 2 nodes, 100 B, from 5 ps to 5 ps>" if count else "<no flows among 2 nodes>")
+
+
+@pytest.mark.parametrize("form", ["csv", "cm", "parquet"])
+def test_a_table_of_one_flow_survives_every_format(tmp_path, form):
+    from weft.workload import Trace
+
+    flows = Flows.of(nodes=4, src=[3], dst=[1], size=[1], start=[123_456_789_012_345_678])
+    getattr(flows, f"to_{form}")(tmp_path / "t")
+    again = Trace(path=str(tmp_path / "t")).draw(nodes=4, link=10**9, seed=0)
+    assert (again.src[0], again.dst[0], again.size[0], again.start[0]) == (3, 1, 1, 123_456_789_012_345_678)
