@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from weft.cli import options
 from weft.cli.options import RUNNING, Output, print_json, quantity, say
 from weft.cli.progress import COMPILING, NEXT
-from weft.errors import WeftError
+from weft.files import replaced
 from weft.units import parse_size
 
 app = App(name="sweep", help_format="markdown")
@@ -61,7 +61,8 @@ def sweep(
             kept = f"; the same command goes on from what {output} holds" if output else ""
             raise KeyboardInterrupt(f"interrupted{kept}") from None
     if output is not None:
-        _write(Path(output) / "table.csv", runs.csv())
+        with replaced(Path(output) / "table.csv") as fresh:
+            fresh.write_text(runs.csv(), encoding="utf-8")
     if common.json:
         print_json({"title": todo.title, "runs": runs.rows})
     else:
@@ -89,13 +90,6 @@ def _draw(runs, output, plot, x, y, by):
             yield runs.draw(**drawing).save(Path(output) / picture["file"])
     if plot is not None:
         yield runs.plot(x=x, y=y, by=by).save(plot)
-
-
-def _write(path, text):
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise WeftError(f"{path} cannot be written: {error.strerror.lower()}") from None
 
 
 @contextmanager

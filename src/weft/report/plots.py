@@ -6,7 +6,6 @@ settings are changed only while a picture is drawn, one at a time, and `pyplot` 
 
 import csv
 import io
-import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -15,7 +14,8 @@ from threading import RLock
 
 import numpy as np
 
-from weft.errors import BadInput, WeftError, require
+from weft.errors import BadInput, require
+from weft.files import replaced
 from weft.metrics import occupancy, throughput
 from weft.report import keys
 from weft.units import Gbps, us
@@ -117,12 +117,9 @@ class Plot:
         """Write the picture (svg, pdf or png, by the name) and, beside it, its numbers as csv; return the path."""
         path = Path(path)
         form = self.check_name(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _put(path, self._bytes(form))
-            _put(path.with_suffix(".csv"), self.csv().encode())
-        except OSError as error:
-            raise WeftError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        for place, content in ((path, self._bytes(form)), (path.with_suffix(".csv"), self.csv().encode())):
+            with replaced(place) as fresh:
+                fresh.write_bytes(content)
         return path
 
     def csv(self) -> str:
@@ -418,13 +415,3 @@ def _finish(ax, title, legend, note=None):
         place = {"loc": "best"} if len(handles) <= 4 else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
         shown = ax.legend(handles, names, **place, title=note, alignment="left")
         shown.get_title().set_color("#666666")
-
-
-def _put(path, content):
-    """Write beside and rename, so that a picture is never half there."""
-    fresh = path.with_name(f".{path.name}.weft-{os.getpid()}")
-    try:
-        fresh.write_bytes(content)
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)

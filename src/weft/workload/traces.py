@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import BadTrace, require
+from weft.files import replaced
 from weft.units import Time, param, s
 from weft.workload.arrivals import check_fabric
 from weft.workload.flows import ENDLESS, LATEST, Flows
@@ -318,7 +319,7 @@ def write_csv(flows: Flows, path) -> None:
         names.append("class")
         columns.append(flows.klass)
         form = form.replace("\n", ",%d\n")
-    with open(path, "w", encoding="ascii", newline="") as file:
+    with replaced(path) as fresh, open(fresh, "w", encoding="ascii", newline="") as file:
         file.write(",".join(names) + "\n")
         file.writelines(form % row for row in zip(*(column.tolist() for column in columns), strict=True))
 
@@ -412,7 +413,7 @@ def write_cm(flows: Flows, path) -> None:
     htsim knows no flow 0: it is written without a number, which reads back as 0 if it is the only one.
     """
     columns = (flows.src, flows.dst, flows.id, flows.start, flows.size, flows.klass)
-    with open(path, "w", encoding="ascii", newline="") as file:
+    with replaced(path) as fresh, open(fresh, "w", encoding="ascii", newline="") as file:
         file.write(f"Nodes {flows.nodes}\nConnections {len(flows)}\n")
         for src, dst, id, start, size, klass in zip(*(column.tolist() for column in columns), strict=True):
             named = f" id {id}" if id else ""
@@ -476,4 +477,5 @@ def write_parquet(flows: Flows, path) -> None:
     import pyarrow.parquet as pq
 
     columns = {"flow": flows.id, "src": flows.src, "dst": flows.dst, "bytes": flows.size, "start_ps": flows.start}
-    pq.write_table(pa.table({**columns, "class": flows.klass}), path)
+    with replaced(path) as fresh:
+        pq.write_table(pa.table({**columns, "class": flows.klass}), fresh)
