@@ -41,6 +41,13 @@ def test_a_number_with_a_unit_is_that_many_of_the_smallest_or_refused(kind, digi
         assert str(said.value) == f"a {kind} must be a whole number of {smallest}, not {text + unit!r}"
 
 
+def test_no_digit_is_too_small_to_count():
+    with pytest.raises(BadQuantity, match=r"^a time must be a whole number of ps"):
+        parse_time("2.7500000000000000000000000000001ns")
+    assert parse_time("2.7500000000000000000000000000000ns") == 2750
+    assert parse_rate("10000000000000000000000000001") == 10**28 + 1
+
+
 @given(kinds, st.integers(-(10**29), 10**29))
 def test_a_bare_number_is_itself_whether_text_or_not(kind, number):
     parse = KINDS[kind][0]

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import MISSING, field
-from decimal import Decimal, InvalidOperation, Overflow
+from decimal import Context, Decimal, InvalidOperation, Overflow
 from typing import Annotated
 
 from weft.errors import BadQuantity
@@ -36,7 +36,8 @@ def _quantity(text, units, what, example):
     if unit and unit not in units:
         raise BadQuantity(f"a {what} must be in one of {', '.join(units)}, not {match[2]!r} as in {text!r}")
     try:
-        exact = Decimal(match[1].replace("_", "").replace(",", "")) * units.get(unit, 1)
+        digits = match[1].replace("_", "").replace(",", "")
+        exact = Context(prec=len(digits) + 20).multiply(Decimal(digits), units.get(unit, 1))  # not only 28 digits
     except (InvalidOperation, Overflow):
         raise BadQuantity(f"a {what} must look like {example}, not {text!r}") from None
     if abs(exact) >= MOST:
