@@ -242,6 +242,10 @@ def test_there_must_be_something_to_resume(weft, tmp_path):
     assert (said.code, said.err) == (
         2, f"weft resume: {tmp_path / 'r.checkpoint'} must be a checkpoint, but there is no such file\n"
     )  # fmt: skip
+    weft(*SMALL, "-o", tmp_path / "r")
+    said = weft("resume", tmp_path / "r")
+    done = f"{tmp_path / 'r'} must be a run that was interrupted, not one that is done; weft show prints it"
+    assert (said.code, said.err) == (2, f"weft resume: {done}\n")
     said = weft(*SMALL, "--resume")
     assert (said.code, said.err) == (
         2, "weft run shoal: --resume must be given with the -o of the run that was interrupted\n"

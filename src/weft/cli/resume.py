@@ -19,9 +19,13 @@ def resume(
 ) -> int:
     """Go on with a run that was interrupted; the result is that of a run that never was."""
     from weft.catalogue import rebuild_call
-    from weft.checkpoint import Checkpoint
+    from weft.checkpoint import Checkpoint, is_whole
+    from weft.errors import BadInput
 
-    call = Checkpoint.beside(folder).call()
+    checkpoint = Checkpoint.beside(folder)
+    if not checkpoint.exists() and is_whole(folder):
+        raise BadInput(f"{folder} must be a run that was interrupted, not one that is done; weft show prints it")
+    call = checkpoint.call()
     fabric, workload = rebuild_call(call)
     title = f"{call['fabric']['kind']} {call['workload']['kind']}".lower()
     running = Running(output=folder, **vars(resuming))
