@@ -116,6 +116,38 @@ def test_the_sentence_names_the_folder_and_what_is_gone(whole):
     assert str(said.value) == f"{place} must be a whole result, not one without 'sections'"
 
 
+@pytest.mark.parametrize("name", ["result.json", "provenance.json"])
+def test_what_a_result_cannot_do_without_must_be_of_its_kind(whole, name):
+    data = json.loads(whole[2][name])
+    for key in NEEDED[name]:
+        for other in ({}, [], "text", 1.5, None, True):
+            if type(other) is not type(data[key]) and other != data[key]:
+                assert read(whole, name, json.dumps({**data, key: other}).encode()) is None, (key, other)
+
+
+@pytest.mark.parametrize(
+    ("inside", "key", "value", "sentence"),
+    [
+        (None, "fingerprint", 7, "must have a text as its fingerprint, not 7"),
+        (None, "partial", "no", "must have true or false as its partial, not 'no'"),
+        ("observed", "now_ps", True, "must have a whole number as its now_ps, not True"),
+        ("observed", "sections", [], "must have an object as its sections, not []"),
+        ("observed", "notes", "none", "must have a list as its notes, not 'none'"),
+    ],
+)
+def test_the_sentence_names_the_value_that_is_of_another_kind(whole, inside, key, value, sentence):
+    place, _, files = whole
+    data = json.loads(files["result.json"])
+    (data[inside] if inside else data)[key] = value
+    (place / "result.json").write_text(json.dumps(data))
+    try:
+        with pytest.raises(BadResult) as said:
+            Result.load(place)
+    finally:
+        (place / "result.json").write_bytes(files["result.json"])
+    assert str(said.value) == f"{place / 'result.json'} {sentence}"
+
+
 # names
 
 

@@ -224,6 +224,9 @@ class Result:
         form = provenance.get("format")
         if form != FORMAT:
             raise BadResult(f"{folder} must be a result of format {FORMAT}, not {form!r}")
+        _check_kinds(folder / "provenance.json", provenance, _PROVENANCE)
+        _check_kinds(folder / "result.json", result, _RESULT)
+        _check_kinds(folder / "result.json", result.get("observed", {}), _OBSERVED)
         columns, samples = _read_table(folder, "flows.parquet"), _read_table(folder, "samples.parquet")
         try:
             seen = result["observed"]
@@ -364,6 +367,20 @@ def _read_json(folder, name):
     if not isinstance(data, dict):
         raise BadResult(f"{folder / name} must be a JSON object, not a {type(data).__name__}")
     return data
+
+
+_PROVENANCE = {"fabric": dict, "workload": dict, "seed": int, "nodes": int}
+_RESULT = {"observed": dict, "monitors": dict, "fingerprint": str, "offered": dict, "partial": bool}
+_OBSERVED = {"now_ps": int, "sections": dict, "work": dict, "notes": list}
+_SAID = {dict: "an object", int: "a whole number", str: "a text", bool: "true or false", list: "a list"}
+
+
+def _check_kinds(path, data, kinds):
+    """Raise a sentence if a value of the JSON object is not of its kind; what is missing is said elsewhere."""
+    for key, kind in kinds.items():
+        value = data.get(key, kind())
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise BadResult(f"{path} must have {_SAID[kind]} as its {key}, not {value!r:.40}")
 
 
 def _write_table(path, columns):
