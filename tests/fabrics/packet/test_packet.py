@@ -229,6 +229,10 @@ def test_second_half_throughput_leaves_the_start_out():
         ({"fail": "edge0.0"},
          "a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms, not 'edge0.0'"),
         ({"transport": "ndq"}, "transport must be a known preset, not 'ndq': near it are ndp, dcqcn"),
+        ({"hosts": 16, "link": 1000, "buffer": 10**6},
+         "a full buffer must be sent and cross the network within 26 days, not in 142.4: 1,000,000 packets at 1 Kbps"),
+        ({"hosts": 16, "delay": 10**18},
+         "a full buffer must be sent and cross the network within 26 days, not in 416.7: 100 packets at 10 Gbps"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_said(parameters, message):

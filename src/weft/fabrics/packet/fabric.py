@@ -16,7 +16,8 @@ from weft.metrics.observation import Observation
 from weft.topology.clos import topology
 from weft.topology.graph import Topology
 from weft.topology.routes import Routes, require_connected, routes
-from weft.units import Gbps, Rate, Size, Time, param, s, show_size, us, wire_time
+from weft.units import Gbps, Rate, Size, Time, param, s, show_rate, show_size, us, wire_time
+from weft.workload.flows import LATEST
 
 PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 SAMPLES = 64  # kept at most; when there are more, every other one goes
@@ -68,6 +69,17 @@ class Packet:
                     f"{self.settings.headroom}"
                 )
         plan(self.fail, self.graph, 0)
+        self._check_times()
+
+    def _check_times(self):
+        """Sums of times must fit a machine word: what a buffer holds is sent, and crosses every link, in 26 days."""
+        slowest, farthest = int(self.graph.rate.min()), int(self.graph.delay.max()) * self.graph.nodes
+        drained = self.settings.buffer * wire_time(self.wire_size, slowest) + farthest
+        if drained > LATEST // 2:
+            raise BadInput(
+                f"a full buffer must be sent and cross the network within 26 days, not in {drained / s / 86400:.4g}: "
+                f"{self.settings.buffer:,} packets at {show_rate(slowest)}"
+            )
 
     @property
     def nodes(self) -> int:
