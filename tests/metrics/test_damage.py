@@ -103,17 +103,22 @@ def test_what_a_result_cannot_do_without_is_named_when_it_is_gone(whole, name):
         assert (seen is None) == (key in NEEDED[name]), key
 
 
-def test_the_sentence_names_the_folder_and_what_is_gone(whole):
+def refusal(whole, data) -> str:
+    """What is said of the result with `data` as its result.json, which is put back."""
     place, _, files = whole
-    data = json.loads(files["result.json"])
-    del data["observed"]["sections"]
     (place / "result.json").write_text(json.dumps(data))
     try:
         with pytest.raises(BadResult) as said:
             Result.load(place)
     finally:
         (place / "result.json").write_bytes(files["result.json"])
-    assert str(said.value) == f"{place} must be a whole result, not one without 'sections'"
+    return str(said.value)
+
+
+def test_the_sentence_names_the_folder_and_what_is_gone(whole):
+    data = json.loads(whole[2]["result.json"])
+    del data["observed"]["sections"]
+    assert refusal(whole, data) == f"{whole[0]} must be a whole result, not one without 'sections'"
 
 
 @pytest.mark.parametrize("name", ["result.json", "provenance.json"])
@@ -136,16 +141,9 @@ def test_what_a_result_cannot_do_without_must_be_of_its_kind(whole, name):
     ],
 )
 def test_the_sentence_names_the_value_that_is_of_another_kind(whole, inside, key, value, sentence):
-    place, _, files = whole
-    data = json.loads(files["result.json"])
+    data = json.loads(whole[2]["result.json"])
     (data[inside] if inside else data)[key] = value
-    (place / "result.json").write_text(json.dumps(data))
-    try:
-        with pytest.raises(BadResult) as said:
-            Result.load(place)
-    finally:
-        (place / "result.json").write_bytes(files["result.json"])
-    assert str(said.value) == f"{place / 'result.json'} {sentence}"
+    assert refusal(whole, data) == f"{whole[0] / 'result.json'} {sentence}"
 
 
 # names
