@@ -51,8 +51,16 @@ def side_by_side():
     return compare(512)
 
 
-GOALS_MS = {racks: 5, fat_trees: 5, networks: 10, crossbars: 5, slots: 1, wrong_wiring: 20, side_by_side: 50,
-            printed_tables: 1000}
+GOALS_MS = {
+    racks: 5,
+    fat_trees: 5,
+    networks: 10,
+    crossbars: 5,
+    slots: 1,
+    wrong_wiring: 20,
+    side_by_side: 50,
+    printed_tables: 1000,
+}
 
 if __name__ == "__main__":
     for work, goal in GOALS_MS.items():

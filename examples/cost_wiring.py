@@ -10,5 +10,7 @@ wrong = right.swap(ends.index((3, 0, 0, 1)), ends.index((17, 5, 1, 2)))
 report = wrong.check()
 for fault in report.faults:
     print(fault)
-print(f"lost {show_rate(report.lost * 10 * Gbps)} of {show_rate((report.bisection + report.lost) * 10 * Gbps)} "
-      "in one direction, over the worst equal split of the pods")
+print(
+    f"lost {show_rate(report.lost * 10 * Gbps)} of {show_rate((report.bisection + report.lost) * 10 * Gbps)} "
+    "in one direction, over the worst equal split of the pods"
+)

@@ -1,6 +1,6 @@
 """Is Shoal's rack right? Rates, queues and completion against what can be proved, rule set by rule set.
 
-    python verification/shoal.py            about a minute; prints tables, exits 1 if a proved number is missed
+python verification/shoal.py            about a minute; prints tables, exits 1 if a proved number is missed
 """
 
 import sys

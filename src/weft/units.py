@@ -85,6 +85,7 @@ def _show(value, units):
             return f"{value / unit:.6g} {name}"
     return f"0 {units[-1][0]}"
 
+
 # How a parameter is written and read at the command line: `guard: Time = param(2750, "dark time …")`.
 Time = Annotated[int, "time"]
 Rate = Annotated[int, "rate"]

@@ -175,7 +175,7 @@ def test_a_folder_of_any_name_is_written_shown_and_rerun(weft, tmp_path, name):
 def test_a_trace_and_a_study_of_any_name_are_read(weft, tmp_path):
     trace = tmp_path / "spur – 1.csv"
     trace.write_text("0,0,1,1000,0\n")
-    text = f"[fabric]\nkind = \"shoal\"\nnodes = 8\n[workload]\nkind = \"trace\"\npath = '{trace}'\n"
+    text = f'[fabric]\nkind = "shoal"\nnodes = 8\n[workload]\nkind = "trace"\npath = \'{trace}\'\n'
     (tmp_path / "étude.toml").write_text(text, encoding="utf-8")
     rows = json.loads(weft("sweep", tmp_path / "étude.toml", "--json").out)["runs"]
     assert (rows[0]["finished"], rows[0]["workload.path"]) == (1, str(trace))

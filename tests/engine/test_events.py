@@ -94,9 +94,7 @@ def run(moves, ties="fifo", shift=10, ring=64, seed=0, size=128):
 def test_events_leave_in_the_order_of_time_then_number(moves, ties, shift, ring):
     # a name may be cancelled only before it was pulled, and only if it was a push
     moves = [(w, a) for w, a in moves]
-    clean = [
-        (w, a) if w != CANCEL or (a < k and moves[a][0] == PUSH) else (PULL, 0) for k, (w, a) in enumerate(moves)
-    ]
+    clean = [(w, a) if w != CANCEL or (a < k and moves[a][0] == PUSH) else (PULL, 0) for k, (w, a) in enumerate(moves)]
     assert run(clean, ties, shift, ring)[0] == by_heap(clean, ties, 0)
 
 

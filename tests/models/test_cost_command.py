@@ -19,6 +19,7 @@ def run(capsys):
     def call(line):
         cost.app(line, result_action="return_value", exit_on_error=False, print_error=False)
         return capsys.readouterr().out
+
     return call
 
 
@@ -70,8 +71,9 @@ def test_compare_leaves_blank_what_nobody_printed_and_says_so(read):
     assert shoal["watts"] == pytest.approx(2549.44)
     assert shoal["per_host"]["watts"] == pytest.approx(2549.44 / 512)
     assert shoal["per_gbps"]["watts"] == pytest.approx(2549.44 / 25_600)
-    assert found["cannot"] == {"FPGA": "one XCVU9P ends at 140 ports of 10 Gb/s by the memory model, and the "
-                                       "largest built had 64"}
+    assert found["cannot"] == {
+        "FPGA": "one XCVU9P ends at 140 ports of 10 Gb/s by the memory model, and the largest built had 64"
+    }
 
 
 def test_every_blank_of_a_comparison_has_a_note(read):
@@ -84,8 +86,10 @@ def test_every_blank_of_a_comparison_has_a_note(read):
 
 def test_a_users_catalogue_fills_a_blank(read, tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text('[parts.switch]\npower = "300 W"\n[parts."circuit switch"]\nprice = "2000 USD"\n'
-                    '[parts."packet NIC"]\nprice = "100 USD"\n[parts."packet switch"]\nprice = "10000 USD"\n')
+    path.write_text(
+        '[parts.switch]\npower = "300 W"\n[parts."circuit switch"]\nprice = "2000 USD"\n'
+        '[parts."packet NIC"]\nprice = "100 USD"\n[parts."packet switch"]\nprice = "10000 USD"\n'
+    )
     by_name = {entry["name"]: entry for entry in read(f"compare --hosts 512 --catalogue {path}")["fabrics"]}
     assert by_name["Shoal"]["dollars"] == 48 * 2000 + 512 * 200
     assert by_name["Stardust"]["watts"] == pytest.approx(300 * (13 + 0.666 * 3))
@@ -122,8 +126,7 @@ def test_deployment_has_a_step_for_every_pod(read):
 def test_a_wrong_wiring_is_found_from_its_file(run, read, tmp_path):
     path = tmp_path / "cables.csv"
     run(f"merchant --write-wiring {path}")
-    assert run(f"merchant --wiring {path}") == ("no fault found\n"
-                                                "bisection in one direction: 17.28 Tbps, lost: 0 bps\n")
+    assert run(f"merchant --wiring {path}") == ("no fault found\nbisection in one direction: 17.28 Tbps, lost: 0 bps\n")
     Wiring.load(path).swap(0, 39).save(path)
     found = read(f"merchant --wiring {path}")
     assert found["lost_bps"] == 80_000_000_000
@@ -144,25 +147,33 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
     assert one.read_bytes() == two.read_bytes()
 
 
-@pytest.mark.parametrize("line, message", [
-    ("merchant --ports 3000", "ports must be k^3/4 for a multiple k of 8, nearest 1024 (k = 16) below and "
-                              "3456 (k = 24) above, not 3000"),
-    ("merchant --ports 3456 --radix 24", "ports must be given without radix, not with radix 24"),
-    ("merchant --price SFP+=-1", "price of part 'SFP+' must be at least 0, not -1"),
-    ("merchant --price SFP+", "price must look like SFP+=100, not 'SFP+'"),
-    ("shoal --watts NIC=x", "watts must look like SFP+=100, not 'NIC=x'"),
-    ("tdma --price laser=1", "part must be one of fabric manager, fabric manager NIC, host NIC, edge switch of TDMA "
-                             "testbed, 2012, not 'laser'"),
-    ("fpga --rate fast", "a rate must look like 100Gbps, not 'fast'"),
-    ("fpga --design gcq --ports 66", "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
-    ("fpga --clock -1", "clock must be at least 0.001 MHz, not -1"),
-    ("shoal --table IX", "table must be one of 1, fig3, fig5, appB, claims of shoal, not 'IX'"),
-    ("tdma --hosts 1", "hosts must be at least 2, not 1"),
-    ("compare --hosts 1", "hosts must be at least 2, not 1"),
-    ("compare --table I", "compare must be given hosts, catalogue, plot or json, not table, price or watts"),
-    ("shoal --plot cost.gif", "plot must end in one of .svg, .png, .pdf, not 'cost.gif'"),
-    ("shoal --plot nowhere/cost.svg", "plot must go into a folder that exists, not 'nowhere'"),
-])
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        (
+            "merchant --ports 3000",
+            "ports must be k^3/4 for a multiple k of 8, nearest 1024 (k = 16) below and 3456 (k = 24) above, not 3000",
+        ),
+        ("merchant --ports 3456 --radix 24", "ports must be given without radix, not with radix 24"),
+        ("merchant --price SFP+=-1", "price of part 'SFP+' must be at least 0, not -1"),
+        ("merchant --price SFP+", "price must look like SFP+=100, not 'SFP+'"),
+        ("shoal --watts NIC=x", "watts must look like SFP+=100, not 'NIC=x'"),
+        (
+            "tdma --price laser=1",
+            "part must be one of fabric manager, fabric manager NIC, host NIC, edge switch of TDMA "
+            "testbed, 2012, not 'laser'",
+        ),
+        ("fpga --rate fast", "a rate must look like 100Gbps, not 'fast'"),
+        ("fpga --design gcq --ports 66", "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
+        ("fpga --clock -1", "clock must be at least 0.001 MHz, not -1"),
+        ("shoal --table IX", "table must be one of 1, fig3, fig5, appB, claims of shoal, not 'IX'"),
+        ("tdma --hosts 1", "hosts must be at least 2, not 1"),
+        ("compare --hosts 1", "hosts must be at least 2, not 1"),
+        ("compare --table I", "compare must be given hosts, catalogue, plot or json, not table, price or watts"),
+        ("shoal --plot cost.gif", "plot must end in one of .svg, .png, .pdf, not 'cost.gif'"),
+        ("shoal --plot nowhere/cost.svg", "plot must go into a folder that exists, not 'nowhere'"),
+    ],
+)
 def test_what_cannot_be_meant_gets_a_sentence(run, line, message):
     with pytest.raises(BadInput) as error:
         run(line)
@@ -187,21 +198,39 @@ def test_no_number_ends_in_a_traceback(run, command):
                 run(f"{command} --{flag}={value}")
 
 
-@pytest.mark.parametrize("text, line, message", [
-    ('title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n', "merchant",
-     "currency of mine must be USD as in merchant silicon, 2009, not EUR"),
-    ('title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n', "compare",
-     "currency of mine must be USD in a comparison, not EUR"),
-    ('[parts."packet switch"]\nprice = "3 USD"\n', "shoal --table claims",
-     "table must be asked for with prices in packet switch, not in USD"),
-    ('[parts."packet switch"]\nprice = "3 USD"\n', "shoal --plot cost.svg",
-     "plot must have prices for packet switch, packet NIC and Shoal NIC, not only for some of them"),
-    ("[parts.MINE]\nfacts = { lutram_mb = 3 }\n", "fpga",
-     "bram_blocks of device 'MINE' must be a number of at least 0, not None"),
-    ("[parts.CPU]\nfacts = 3\n", "merchant", "facts of part 'CPU' in mine.toml must be a table, not 3"),
-    ("[parts.CPU]\nsource = 3\n", "merchant", "source of part 'CPU' in mine.toml must be text, not 3"),
-    ("currency = 3\n", "merchant", "currency of catalogue mine.toml must be text, not 3"),
-])
+@pytest.mark.parametrize(
+    "text, line, message",
+    [
+        (
+            'title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n',
+            "merchant",
+            "currency of mine must be USD as in merchant silicon, 2009, not EUR",
+        ),
+        (
+            'title = "mine"\ncurrency = "EUR"\n[parts.CPU]\nprice = "3 EUR"\n',
+            "compare",
+            "currency of mine must be USD in a comparison, not EUR",
+        ),
+        (
+            '[parts."packet switch"]\nprice = "3 USD"\n',
+            "shoal --table claims",
+            "table must be asked for with prices in packet switch, not in USD",
+        ),
+        (
+            '[parts."packet switch"]\nprice = "3 USD"\n',
+            "shoal --plot cost.svg",
+            "plot must have prices for packet switch, packet NIC and Shoal NIC, not only for some of them",
+        ),
+        (
+            "[parts.MINE]\nfacts = { lutram_mb = 3 }\n",
+            "fpga",
+            "bram_blocks of device 'MINE' must be a number of at least 0, not None",
+        ),
+        ("[parts.CPU]\nfacts = 3\n", "merchant", "facts of part 'CPU' in mine.toml must be a table, not 3"),
+        ("[parts.CPU]\nsource = 3\n", "merchant", "source of part 'CPU' in mine.toml must be text, not 3"),
+        ("currency = 3\n", "merchant", "currency of catalogue mine.toml must be text, not 3"),
+    ],
+)
 def test_a_catalogue_that_does_not_go_with_the_command_gets_a_sentence(run, tmp_path, text, line, message):
     path = tmp_path / "mine.toml"
     path.write_text(text)
@@ -224,8 +253,10 @@ def test_a_wiring_that_cannot_be_read_or_written_gets_a_sentence(run, tmp_path):
     for line, message in (
         (f"--wiring {binary}", f"wiring must be a readable CSV file, not {str(binary)!r} (not text)"),
         (f"--wiring {tmp_path}", f"wiring must be a readable CSV file, not {str(tmp_path)!r} (Is a directory)"),
-        (f"--write-wiring {tmp_path}", f"wiring must go into a file that can be written, not {str(tmp_path)!r} "
-                                       "(Is a directory)"),
+        (
+            f"--write-wiring {tmp_path}",
+            f"wiring must go into a file that can be written, not {str(tmp_path)!r} (Is a directory)",
+        ),
     ):
         with pytest.raises(BadInput) as error:
             run(f"merchant {line}")
@@ -242,6 +273,8 @@ def test_asking_for_help_loads_nothing_heavy():
     import subprocess
     import sys
 
-    code = ("import sys, weft.cli.cost; "
-            "sys.exit(any(name in sys.modules for name in ('numpy', 'numba', 'matplotlib', 'scipy')))")
+    code = (
+        "import sys, weft.cli.cost; "
+        "sys.exit(any(name in sys.modules for name in ('numpy', 'numba', 'matplotlib', 'scipy')))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

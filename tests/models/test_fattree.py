@@ -10,18 +10,23 @@ from hypothesis import strategies as st
 from weft.errors import BadInput
 from weft.topology.fattree import FatTree, max_flow
 
-trees = st.builds(FatTree, radix=st.sampled_from([2, 4, 6]), tiers=st.integers(1, 3), uplinks=st.integers(1, 3),
-                  hosts_per_edge=st.integers(1, 3))
+trees = st.builds(
+    FatTree,
+    radix=st.sampled_from([2, 4, 6]),
+    tiers=st.integers(1, 3),
+    uplinks=st.integers(1, 3),
+    hosts_per_edge=st.integers(1, 3),
+)
 
 
 @given(trees)
 @settings(max_examples=40, deadline=None)
 def test_every_switch_uses_every_port(tree):
     degree = np.bincount(tree.links().ravel())
-    edge = degree[tree.hosts:tree.hosts + tree.edges]
-    assert (degree[:tree.hosts] == 1).all()
+    edge = degree[tree.hosts : tree.hosts + tree.edges]
+    assert (degree[: tree.hosts] == 1).all()
     assert (edge == tree.hosts_per_edge + tree.uplinks).all()
-    assert degree[tree.hosts + tree.edges:].tolist() == [tree.radix] * tree.switches
+    assert degree[tree.hosts + tree.edges :].tolist() == [tree.radix] * tree.switches
 
 
 @given(trees)
@@ -61,12 +66,15 @@ def test_a_tree_of_k_port_switches_has_the_usual_counts():
         assert (tree.hosts, tree.edges + tree.switches) == (hosts, switches)
 
 
-@pytest.mark.parametrize("given_, message", [
-    ({"radix": 5}, "radix must be even, not 5"),
-    ({"radix": 1}, "radix must be at least 2, not 1"),
-    ({"radix": 4, "up": 4}, "up must be between 1 and 3, not 4"),
-    ({"radix": 4, "tiers": 0}, "tiers must be at least 1, not 0"),
-])
+@pytest.mark.parametrize(
+    "given_, message",
+    [
+        ({"radix": 5}, "radix must be even, not 5"),
+        ({"radix": 1}, "radix must be at least 2, not 1"),
+        ({"radix": 4, "up": 4}, "up must be between 1 and 3, not 4"),
+        ({"radix": 4, "tiers": 0}, "tiers must be at least 1, not 0"),
+    ],
+)
 def test_a_tree_that_cannot_be_built_gets_a_sentence(given_, message):
     with pytest.raises(BadInput) as error:
         FatTree(**given_)

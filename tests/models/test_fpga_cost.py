@@ -90,6 +90,7 @@ def test_the_fitted_cycles_of_the_memory_are_the_best_whole_number():
                 period = 1e9 / built.measured_clock
                 total += (period * (cycles + np.log2(built.ports)) / float(row["printed"]) - 1) ** 2
         return total
+
     assert min(range(1, 8), key=error) == fpga.MEMORY_CYCLES
 
 
@@ -110,13 +111,16 @@ def test_naive_queues_stop_at_23_and_46_ports():
     assert naive_ports(DEVICES["XCVU9P"]) == {"bram": 23, "lutram": 46}
 
 
-@pytest.mark.parametrize("given_, message", [
-    ({"design": "banyan"}, "design must be one of islip, smislip, gcq, not 'banyan'"),
-    ({"ports": 1}, "ports must be at least 2, not 1"),
-    ({"design": "gcq", "ports": 66}, "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
-    ({"fifo_factor": 0.5}, "fifo_factor must be at least 1, not 0.5"),
-    ({"depth": 0}, "depth must be at least 1, not 0"),
-])
+@pytest.mark.parametrize(
+    "given_, message",
+    [
+        ({"design": "banyan"}, "design must be one of islip, smislip, gcq, not 'banyan'"),
+        ({"ports": 1}, "ports must be at least 2, not 1"),
+        ({"design": "gcq", "ports": 66}, "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
+        ({"fifo_factor": 0.5}, "fifo_factor must be at least 1, not 0.5"),
+        ({"depth": 0}, "depth must be at least 1, not 0"),
+    ],
+)
 def test_a_design_that_cannot_be_built_gets_a_sentence(given_, message):
     with pytest.raises(BadInput) as error:
         Design(**given_)

@@ -19,6 +19,7 @@ networks = pytest.mark.parametrize("network", NETWORKS)
 
 # ---------------------------------------------------------------- counts
 
+
 @given(RADICES)
 def test_a_full_switch_is_the_fat_tree_of_its_chips(radix):
     tree = FatTree.of_switches(radix)
@@ -60,10 +61,16 @@ def test_a_dearer_part_never_makes_a_network_cheaper(part, more):
         assert dear.price(bill) - cheap.price(bill) == more * bill[part]
 
 
-@pytest.mark.parametrize("ports, message", [
-    (3000, "ports must be k^3/4 for a multiple k of 8, nearest 1024 (k = 16) below and 3456 (k = 24) above, not 3000"),
-    (100, "ports must be k^3/4 for a multiple k of 8, nearest 128 (k = 8), not 100"),
-])
+@pytest.mark.parametrize(
+    "ports, message",
+    [
+        (
+            3000,
+            "ports must be k^3/4 for a multiple k of 8, nearest 1024 (k = 16) below and 3456 (k = 24) above, not 3000",
+        ),
+        (100, "ports must be k^3/4 for a multiple k of 8, nearest 128 (k = 8), not 100"),
+    ],
+)
 def test_ports_that_no_tree_has_are_told_their_neighbours(ports, message):
     with pytest.raises(BadInput) as error:
         Switch.of_ports(ports)
@@ -71,14 +78,17 @@ def test_ports_that_no_tree_has_are_told_their_neighbours(ports, message):
     assert Switch.of_ports(65_536) == Switch(radix=64)
 
 
-@pytest.mark.parametrize("given_, message", [
-    ({"radix": 26}, "radix must be a multiple of 8, not 26"),
-    ({"network": 4}, "network must be 1, 2 or 3, not 4"),
-    ({"pods": 25}, "pods must be between 1 and 24, not 25"),
-    ({"pods": 2, "line_cards": 7}, "line_cards must be between 2 and 6, not 7"),
-    ({"uplink_cards": 7}, "uplink_cards must be between 1 and 6, not 7"),
-    ({"core_cards": 0}, "core_cards must be between 1 and 18, not 0"),
-])
+@pytest.mark.parametrize(
+    "given_, message",
+    [
+        ({"radix": 26}, "radix must be a multiple of 8, not 26"),
+        ({"network": 4}, "network must be 1, 2 or 3, not 4"),
+        ({"pods": 25}, "pods must be between 1 and 24, not 25"),
+        ({"pods": 2, "line_cards": 7}, "line_cards must be between 2 and 6, not 7"),
+        ({"uplink_cards": 7}, "uplink_cards must be between 1 and 6, not 7"),
+        ({"core_cards": 0}, "core_cards must be between 1 and 18, not 0"),
+    ],
+)
 def test_a_switch_that_cannot_be_built_gets_a_sentence(given_, message):
     with pytest.raises(BadInput) as error:
         Switch(**given_)
@@ -122,6 +132,7 @@ def test_the_fitted_prices_are_some_of_four_on_the_grid():
 
 # ---------------------------------------------------------------- deployment
 
+
 @networks
 @given(st.integers(1, 3456))
 @settings(max_examples=60)
@@ -161,6 +172,7 @@ def test_a_single_pod_needs_no_core_and_no_qsfp():
 
 # ---------------------------------------------------------------- wiring
 
+
 def up_and_down(wiring):
     """The network as links that only go up, then down: hosts, chips and core, pods twice."""
     k, half = wiring.radix, wiring.radix // 2
@@ -177,8 +189,10 @@ def up_and_down(wiring):
         links += [(down_agg[p, a], down_edge[p, e]) for e in range(half) for a in range(half)]
     for p, u, a, _, card, row, _ in wiring.cables.tolist():
         for chip in range(4):
-            links += [(up_agg[p, 2 * u + a], core + 8 * card + 4 * row + chip),
-                      (core + 8 * card + 4 * row + chip, down_agg[p, 2 * u + a])]
+            links += [
+                (up_agg[p, 2 * u + a], core + 8 * card + 4 * row + chip),
+                (core + 8 * card + 4 * row + chip, down_agg[p, 2 * u + a]),
+            ]
     per_pod = hosts // pods
     return np.array(links), per_pod, sink_hosts, k
 
@@ -214,9 +228,14 @@ def test_no_equal_split_of_the_pods_is_worse_than_the_one_reported():
     wiring = Wiring.right(8).swap(0, 6).swap(3, 13).swap(8, 29)
     report = wiring.check()
     links, per_pod, sink_hosts, k = up_and_down(wiring)
-    flows = [directed_flow(links, [p * per_pod + h for p in left for h in range(per_pod)],
-                           [sink_hosts + p * per_pod + h for p in range(k) if p not in left for h in range(per_pod)])
-             for left in combinations(range(k), k // 2)]
+    flows = [
+        directed_flow(
+            links,
+            [p * per_pod + h for p in left for h in range(per_pod)],
+            [sink_hosts + p * per_pod + h for p in range(k) if p not in left for h in range(per_pod)],
+        )
+        for left in combinations(range(k), k // 2)
+    ]
     assert min(flows) == report.bisection < k * per_pod // 2
 
 
@@ -270,11 +289,14 @@ def test_a_wiring_survives_its_file(tmp_path):
     assert (Wiring.load(path, radix=8).cables == wiring.cables).all()
 
 
-@pytest.mark.parametrize("line, message", [
-    ("0,0,0,9,0,0,0", "qsfp on line 2 of cables.csv must be a whole number from 0 to 2, not '9'"),
-    ("0,0,0,x,0,0,0", "qsfp on line 2 of cables.csv must be a whole number from 0 to 2, not 'x'"),
-    ("0,0,0", "qsfp on line 2 of cables.csv must be a whole number from 0 to 2, not ''"),
-])
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("0,0,0,9,0,0,0", "qsfp on line 2 of cables.csv must be a whole number from 0 to 2, not '9'"),
+        ("0,0,0,x,0,0,0", "qsfp on line 2 of cables.csv must be a whole number from 0 to 2, not 'x'"),
+        ("0,0,0", "qsfp on line 2 of cables.csv must be a whole number from 0 to 2, not ''"),
+    ],
+)
 def test_a_bad_line_of_a_wiring_is_named(tmp_path, line, message):
     path = tmp_path / "cables.csv"
     path.write_text(",".join(FIELDS) + f"\n{line}\n")
@@ -292,6 +314,7 @@ def test_two_cables_in_one_port_are_a_fault():
 
 
 # ---------------------------------------------------------------- lengths
+
 
 def test_fibre_metres_and_kilograms_scale_with_the_floor():
     long, short = (fibre(Switch(), Floor(climb=c)) for c in (2.5, 1.5))

@@ -7,12 +7,15 @@ from weft.errors import BadPart
 from weft.models.parts import NAMES, Bill, Catalogue, Part
 
 PARTS = ("chip", "lens", "box")
-CATALOGUE = Catalogue(title="toys", parts={
-    "chip": Part(name="chip", price=7, watts=3, rack_units=0),
-    "lens": Part(name="lens", price=2, watts=1, rack_units=0),
-    "box": Part(name="box", price=11, watts=0, rack_units=4),
-    "rock": Part(name="rock"),
-})
+CATALOGUE = Catalogue(
+    title="toys",
+    parts={
+        "chip": Part(name="chip", price=7, watts=3, rack_units=0),
+        "lens": Part(name="lens", price=2, watts=1, rack_units=0),
+        "box": Part(name="box", price=11, watts=0, rack_units=4),
+        "rock": Part(name="rock"),
+    },
+)
 bills = st.dictionaries(st.sampled_from(PARTS), st.integers(0, 1000)).map(Bill)
 
 
@@ -93,19 +96,31 @@ def test_power_may_be_written_in_milliwatts_and_kilowatts(tmp_path):
     assert (mine["a"].watts, mine["b"].watts) == (0.5, 4000)
 
 
-@pytest.mark.parametrize("text, message", [
-    ("[parts.CPU]\nprice = 130\n", "price of part 'CPU' in mine.toml must carry its unit as in '1 USD', not 130"),
-    ('[parts.CPU]\nprice = "130"\n', "price of part 'CPU' in mine.toml must carry its unit as in '1 USD', not '130'"),
-    ('[parts.CPU]\nprice = "130 EUR"\n',
-     "price of part 'CPU' in mine.toml must carry its unit as in '1 USD', not '130 EUR'"),
-    ('[parts.CPU]\npower = "8"\n', "power of part 'CPU' in mine.toml must carry its unit as in '1 W', not '8'"),
-    ('[parts.CPU]\nspace = "two RU"\n',
-     "space of part 'CPU' in mine.toml must carry its unit as in '1 RU', not 'two RU'"),
-    ('[parts.CPU]\nprice = "-3 USD"\n', "price of part 'CPU' must be at least 0, not -3"),
-    ('[parts.CPU]\nprize = "3 USD"\n',
-     "part 'CPU' in mine.toml must have only price, power, space, date, source, fitted, facts, not 'prize'"),
-    ("parts = 3\n", "catalogue mine.toml must hold tables named [parts.NAME], not 3"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("[parts.CPU]\nprice = 130\n", "price of part 'CPU' in mine.toml must carry its unit as in '1 USD', not 130"),
+        (
+            '[parts.CPU]\nprice = "130"\n',
+            "price of part 'CPU' in mine.toml must carry its unit as in '1 USD', not '130'",
+        ),
+        (
+            '[parts.CPU]\nprice = "130 EUR"\n',
+            "price of part 'CPU' in mine.toml must carry its unit as in '1 USD', not '130 EUR'",
+        ),
+        ('[parts.CPU]\npower = "8"\n', "power of part 'CPU' in mine.toml must carry its unit as in '1 W', not '8'"),
+        (
+            '[parts.CPU]\nspace = "two RU"\n',
+            "space of part 'CPU' in mine.toml must carry its unit as in '1 RU', not 'two RU'",
+        ),
+        ('[parts.CPU]\nprice = "-3 USD"\n', "price of part 'CPU' must be at least 0, not -3"),
+        (
+            '[parts.CPU]\nprize = "3 USD"\n',
+            "part 'CPU' in mine.toml must have only price, power, space, date, source, fitted, facts, not 'prize'",
+        ),
+        ("parts = 3\n", "catalogue mine.toml must hold tables named [parts.NAME], not 3"),
+    ],
+)
 def test_a_catalogue_that_cannot_be_meant_gets_a_sentence(tmp_path, text, message):
     with pytest.raises(BadPart) as error:
         Catalogue.load(write(tmp_path, text))
@@ -118,8 +133,9 @@ def test_a_file_that_is_no_catalogue_gets_a_sentence(tmp_path):
     missing = tmp_path / "none.toml"
     with pytest.raises(BadPart) as error:
         Catalogue.load(missing)
-    assert str(error.value) == (f"catalogue must be a readable TOML file, not {str(missing)!r} "
-                                "(No such file or directory)")
+    assert str(error.value) == (
+        f"catalogue must be a readable TOML file, not {str(missing)!r} (No such file or directory)"
+    )
     with pytest.raises(BadPart) as error:
         Catalogue.named("ikea-1999")
     assert str(error.value) == f"catalogue must be one of {', '.join(NAMES)}, not 'ikea-1999'"

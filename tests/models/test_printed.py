@@ -38,8 +38,12 @@ def test_a_row_with_nothing_beside_it_says_why(paper, key):
 
 def test_the_numbers_that_differ_are_the_ones_we_know_of():
     """`differences.txt` is the list; a change to it is a change to what we say of a paper."""
-    found = [f"{paper} {key}: {row.name}" for paper, key in EVERY for row in MODELS[paper].table(key).rows
-             if row.verdict == tables.DIFFERS]
+    found = [
+        f"{paper} {key}: {row.name}"
+        for paper, key in EVERY
+        for row in MODELS[paper].table(key).rows
+        if row.verdict == tables.DIFFERS
+    ]
     assert found == (Path(__file__).parent / "differences.txt").read_text().splitlines()
 
 
@@ -49,8 +53,12 @@ def test_seventy_claims_can_be_checked_by_arithmetic():
 
 @pytest.mark.parametrize("paper", MODELS)
 def test_every_claim_that_arithmetic_can_check_is_checked(paper):
-    claimed = {row.claim for key in tables.printed(paper) for row in MODELS[paper].table(key).rows
-               if row.claim and row.computed is not None}
+    claimed = {
+        row.claim
+        for key in tables.printed(paper)
+        for row in MODELS[paper].table(key).rows
+        if row.claim and row.computed is not None
+    }
     assert claimed >= set(EXACT[paper].split())
 
 
@@ -60,20 +68,23 @@ def test_no_row_has_the_name_of_another(paper, key):
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("printed, computed, same", [
-    ("41.0", 41.088, True),  # truncated, as Table VII of merchant silicon does
-    ("41.0", 41.04, True),
-    ("41.0", 41.1, False),
-    ("41.0", 40.94, False),
-    ("71", 70.75, True),
-    ("71", 69.9, False),
-    ("-0.5", -0.52, True),
-])
+@pytest.mark.parametrize(
+    "printed, computed, same",
+    [
+        ("41.0", 41.088, True),  # truncated, as Table VII of merchant silicon does
+        ("41.0", 41.04, True),
+        ("41.0", 41.1, False),
+        ("41.0", 40.94, False),
+        ("71", 70.75, True),
+        ("71", 69.9, False),
+        ("-0.5", -0.52, True),
+    ],
+)
 def test_agreement_is_rounding_or_truncation_to_the_printed_digits(printed, computed, same):
     assert tables.agrees(Decimal(printed), computed) is same
 
 
-@given(st.decimals(-10**6, 10**6, places=3))
+@given(st.decimals(-(10**6), 10**6, places=3))
 def test_a_printed_number_agrees_with_itself_and_not_with_a_neighbour(number):
     assert tables.agrees(number, float(number))
     assert not tables.agrees(number, float(number) + 0.0025)

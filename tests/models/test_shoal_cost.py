@@ -66,8 +66,10 @@ def test_a_thousand_racks_are_answered_at_once():
 
 def test_dollars_are_known_once_a_user_prices_the_parts(tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text('[parts."packet switch"]\nprice = "16000 USD"\n[parts."packet NIC"]\nprice = "125 USD"\n'
-                    '[parts."circuit switch"]\nprice = "2400 USD"\n')
+    path.write_text(
+        '[parts."packet switch"]\nprice = "16000 USD"\n[parts."packet NIC"]\nprice = "125 USD"\n'
+        '[parts."circuit switch"]\nprice = "2400 USD"\n'
+    )
     mine = Catalogue.named("shoal-2019") | Catalogue.load(path)
     rack = shoal.Rack()
     assert rack.catalogue(mine).price(rack.parts()) == 48 * 2400 + 512 * 250
@@ -119,14 +121,19 @@ def test_the_chassis_strawman_needs_three_for_512_nodes_and_breaks_the_rack():
     assert straw["space_share"] > 1
 
 
-@pytest.mark.parametrize("given_, message", [
-    ({"nodes": 3000}, "nodes must be at most 2048 with 64-port switches in two stages, not 3000 "
-                      "(switches of 78 ports would do)"),
-    ({"nodes": 1}, "nodes must be at least 2, not 1"),
-    ({"ports": 63}, "ports must be even and at least 2, not 63"),
-    ({"planes": 0}, "planes must be at least 1, not 0"),
-    ({"cell": 0}, "cell must be at least 1 B, not 0"),
-])
+@pytest.mark.parametrize(
+    "given_, message",
+    [
+        (
+            {"nodes": 3000},
+            "nodes must be at most 2048 with 64-port switches in two stages, not 3000 (switches of 78 ports would do)",
+        ),
+        ({"nodes": 1}, "nodes must be at least 2, not 1"),
+        ({"ports": 63}, "ports must be even and at least 2, not 63"),
+        ({"planes": 0}, "planes must be at least 1, not 0"),
+        ({"cell": 0}, "cell must be at least 1 B, not 0"),
+    ],
+)
 def test_a_rack_that_cannot_be_built_gets_a_sentence(given_, message):
     with pytest.raises(BadInput) as error:
         shoal.Rack(**given_)

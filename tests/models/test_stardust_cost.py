@@ -107,16 +107,19 @@ def test_news_takes_longer_in_a_larger_network(hosts, tiers):
     assert r.update == pytest.approx(10 * us * r.messages * (2 * tiers - 1))
 
 
-@pytest.mark.parametrize("build, message", [
-    (lambda: Tree(radix=5), "radix must be even, not 5"),
-    (lambda: Tree(radix=4, up=4), "up must be between 1 and 3, not 4"),
-    (lambda: Tree(uplinks=0), "uplinks must be at least 1, not 0"),
-    (lambda: Network(hosts=0), "hosts must be at least 1, not 0"),
-    (lambda: Network(bundle=2), "bundle must be 1 in a Stardust fabric, not 2"),
-    (lambda: Network(stardust=False, bundle=3), "bundle must be 1, 2, 4 or 8, not 3"),
-    (lambda: Network(module=8), "module must be 1, 2 or 4 lanes, not 8"),
-    (lambda: Reachability(tiers=3).recovery, "delays must be 5 for 3 tiers, not 3"),
-])
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda: Tree(radix=5), "radix must be even, not 5"),
+        (lambda: Tree(radix=4, up=4), "up must be between 1 and 3, not 4"),
+        (lambda: Tree(uplinks=0), "uplinks must be at least 1, not 0"),
+        (lambda: Network(hosts=0), "hosts must be at least 1, not 0"),
+        (lambda: Network(bundle=2), "bundle must be 1 in a Stardust fabric, not 2"),
+        (lambda: Network(stardust=False, bundle=3), "bundle must be 1, 2, 4 or 8, not 3"),
+        (lambda: Network(module=8), "module must be 1, 2 or 4 lanes, not 8"),
+        (lambda: Reachability(tiers=3).recovery, "delays must be 5 for 3 tiers, not 3"),
+    ],
+)
 def test_a_network_that_cannot_be_built_gets_a_sentence(build, message):
     with pytest.raises(BadInput) as error:
         build()

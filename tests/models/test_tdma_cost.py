@@ -57,14 +57,17 @@ def test_many_slots_are_answered_at_once():
     assert many.efficiency[::100].tolist() == [Slots(slot=int(x)).efficiency for x in slot[::100]]
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: Slots(slot=0), "slot must be at least 1 ps, not 0"),
-    (lambda: Slots(guard=-1), "guard must be at least 0 ps, not -1"),
-    (lambda: Slots(slot=10, guard=10, inside=True), "guard must be shorter than the slot it is inside, not 10"),
-    (lambda: slot_for(1.5), "efficiency must be more than 0 and less than 1, not 1.5"),
-    (lambda: quanta_for(4 * ms), "pause must be at most 3.355 ms, not '4000000000 ps'"),
-    (lambda: Slots(link=0 * Gbps), "link must be at least 1 b/s, not 0"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: Slots(slot=0), "slot must be at least 1 ps, not 0"),
+        (lambda: Slots(guard=-1), "guard must be at least 0 ps, not -1"),
+        (lambda: Slots(slot=10, guard=10, inside=True), "guard must be shorter than the slot it is inside, not 10"),
+        (lambda: slot_for(1.5), "efficiency must be more than 0 and less than 1, not 1.5"),
+        (lambda: quanta_for(4 * ms), "pause must be at most 3.355 ms, not '4000000000 ps'"),
+        (lambda: Slots(link=0 * Gbps), "link must be at least 1 b/s, not 0"),
+    ],
+)
 def test_what_cannot_be_meant_gets_a_sentence(call, message):
     with pytest.raises(BadInput) as error:
         call()

@@ -88,9 +88,7 @@ def test_the_mean_after_truncation_is_the_integral_of_the_tail():
 
 def test_the_default_pareto_says_what_its_truncation_costs():
     assert Pareto().scale == pytest.approx(100 * KB * 0.05 / 1.05)
-    assert Pareto().notes == (
-        "pareto sizes are truncated at 10 GB: their mean is 54.006 KB, the nominal one 100 KB",
-    )
+    assert Pareto().notes == ("pareto sizes are truncated at 10 GB: their mean is 54.006 KB, the nominal one 100 KB",)
 
 
 def test_one_run_in_five_of_a_million_flows_goes_past_the_default_truncation():

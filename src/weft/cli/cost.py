@@ -107,8 +107,16 @@ def _number(value, unit=""):
 
 
 @app.command
-def shoal(*, nodes: int = 512, ports: int = 64, planes: int = 2, nic: float = 2, cell: str = "64B",
-          circuit_price: float | None = None, common: Common = COMMON):
+def shoal(
+    *,
+    nodes: int = 512,
+    ports: int = 64,
+    planes: int = 2,
+    nic: float = 2,
+    cell: str = "64B",
+    circuit_price: float | None = None,
+    common: Common = COMMON,
+):
     """Power, relative cost, buffers and memory of a Shoal rack beside a packet-switched one.
 
     Parameters
@@ -140,38 +148,80 @@ def shoal(*, nodes: int = 512, ports: int = 64, planes: int = 2, nic: float = 2,
     straw = model.chassis(nodes, catalogue=catalogue)
     saved = 1 - watts["shoal"] / watts["packet"]
     fitted = catalogue.fitted(rack.parts() + rack.packet_parts())
-    prices = {"shoal": catalogue.price(rack.parts()), "packet": catalogue.price(rack.packet_parts()),
-              "currency": catalogue.currency}
-    data = {"paper": "shoal", "nodes": nodes, "ports": ports, "link_bps": rack.link,
-            "switches": {"circuit": rack.circuit_switches, "packet": rack.packet_switches, "leaves": rack.leaves,
-                         "spines": rack.spines},
-            "power_w": watts, "power_saved": saved, "price": prices, "cost_ratio": ratio, "circuit_price_for": limits,
-            "buffers_bytes": {"total": rack.buffer_total, "on_chip": rack.buffer_on_chip},
-            "state_bits": rack.state_bits, "most_nodes": ports * ports // 2, "chassis": straw, "fitted": fitted}
+    prices = {
+        "shoal": catalogue.price(rack.parts()),
+        "packet": catalogue.price(rack.packet_parts()),
+        "currency": catalogue.currency,
+    }
+    data = {
+        "paper": "shoal",
+        "nodes": nodes,
+        "ports": ports,
+        "link_bps": rack.link,
+        "switches": {
+            "circuit": rack.circuit_switches,
+            "packet": rack.packet_switches,
+            "leaves": rack.leaves,
+            "spines": rack.spines,
+        },
+        "power_w": watts,
+        "power_saved": saved,
+        "price": prices,
+        "cost_ratio": ratio,
+        "circuit_price_for": limits,
+        "buffers_bytes": {"total": rack.buffer_total, "on_chip": rack.buffer_on_chip},
+        "state_bits": rack.state_bits,
+        "most_nodes": ports * ports // 2,
+        "chassis": straw,
+        "fitted": fitted,
+    }
     _plot(common, "shoal", nodes=nodes, ports=ports, catalogue=shelf)
     state = sum(rack.state_bits.values())
-    _emit(common, data, _list(f"Shoal rack of {nodes:,} nodes, {show_rate(rack.link)} each", [
-        ("circuit switches", f"{rack.circuit_switches} ({planes} x {rack.leaves} leaves and {rack.spines} spines)"),
-        ("packet switches", f"{rack.packet_switches} for the packet network of {show_rate(rack.port)} each"),
-        ("power, Shoal", _number(watts["shoal"], "W")),
-        ("power, packet network", _number(watts["packet"], "W")),
-        ("power saved", f"{100 * saved:.1f} %"),
-        ("cost over packet network", None if ratio is None else f"{ratio:.3f}"),
-        *((name, f"{100 * limits[key]:.1f} % of a packet switch") for name, key in
-          (("same cost at", "parity"), ("40 % cheaper at", "forty_percent_cheaper")) if priced),
-        ("buffer per node", show_size(rack.buffer_total)),
-        ("buffer on chip", show_size(rack.buffer_on_chip)),
-        ("state on chip", show_size(state // 8)),
-        ("most nodes", f"{ports * ports // 2:,} with {ports}-port switches in two stages"),
-        ("strawman", f"{straw['chassis']} chassis switches, {straw['watts']:,} W, {straw['rack_units']} RU"),
-    ], [f"fitted: {line}" for line in fitted]))
+    _emit(
+        common,
+        data,
+        _list(
+            f"Shoal rack of {nodes:,} nodes, {show_rate(rack.link)} each",
+            [
+                (
+                    "circuit switches",
+                    f"{rack.circuit_switches} ({planes} x {rack.leaves} leaves and {rack.spines} spines)",
+                ),
+                ("packet switches", f"{rack.packet_switches} for the packet network of {show_rate(rack.port)} each"),
+                ("power, Shoal", _number(watts["shoal"], "W")),
+                ("power, packet network", _number(watts["packet"], "W")),
+                ("power saved", f"{100 * saved:.1f} %"),
+                ("cost over packet network", None if ratio is None else f"{ratio:.3f}"),
+                *(
+                    (name, f"{100 * limits[key]:.1f} % of a packet switch")
+                    for name, key in (("same cost at", "parity"), ("40 % cheaper at", "forty_percent_cheaper"))
+                    if priced
+                ),
+                ("buffer per node", show_size(rack.buffer_total)),
+                ("buffer on chip", show_size(rack.buffer_on_chip)),
+                ("state on chip", show_size(state // 8)),
+                ("most nodes", f"{ports * ports // 2:,} with {ports}-port switches in two stages"),
+                ("strawman", f"{straw['chassis']} chassis switches, {straw['watts']:,} W, {straw['rack_units']} RU"),
+            ],
+            [f"fitted: {line}" for line in fitted],
+        ),
+    )
 
 
 @app.command
-def merchant(*, ports: int | None = None, radix: int | None = None, pods: int | None = None,
-             line_cards: int | None = None, uplink_cards: int | None = None, core_cards: int | None = None,
-             deploy: Annotated[bool, Parameter(negative="")] = False, wiring: str | None = None,
-             write_wiring: str | None = None, common: Common = COMMON):
+def merchant(
+    *,
+    ports: int | None = None,
+    radix: int | None = None,
+    pods: int | None = None,
+    line_cards: int | None = None,
+    uplink_cards: int | None = None,
+    core_cards: int | None = None,
+    deploy: Annotated[bool, Parameter(negative="")] = False,
+    wiring: str | None = None,
+    write_wiring: str | None = None,
+    common: Common = COMMON,
+):
     """Three packagings of a fat tree of merchant silicon: parts, dollars, watts, space, cables.
 
     Parameters
@@ -206,8 +256,12 @@ def merchant(*, ports: int | None = None, radix: int | None = None, pods: int | 
             raise BadInput(f"ports must be given without radix, not with radix {radix}")
         radix = model.Switch.of_ports(ports).radix
     radix = 24 if radix is None else radix
-    cards: dict[str, Any] = {"pods": pods, "line_cards": line_cards, "uplink_cards": uplink_cards,
-                             "core_cards": core_cards}
+    cards: dict[str, Any] = {
+        "pods": pods,
+        "line_cards": line_cards,
+        "uplink_cards": uplink_cards,
+        "core_cards": core_cards,
+    }
     nets = {n: model.Switch(radix=radix, network=n, **cards) for n in model.NETWORKS}
     if write_wiring is not None:
         Wiring.right(radix, nets[3].pods, core_cards).save(write_wiring)
@@ -219,23 +273,50 @@ def merchant(*, ports: int | None = None, radix: int | None = None, pods: int | 
         _deploy(common, model, radix, catalogue)
         return
     any_net = nets[3]
-    data = {"paper": "merchant", "radix": radix, "ports": any_net.ports, "pods": any_net.pods,
-            "midplane": any_net.midplane,
-            "bisection_bps": any_net.bisection, "oversubscription": any_net.oversubscription, "networks": []}
+    data = {
+        "paper": "merchant",
+        "radix": radix,
+        "ports": any_net.ports,
+        "pods": any_net.pods,
+        "midplane": any_net.midplane,
+        "bisection_bps": any_net.bisection,
+        "oversubscription": any_net.oversubscription,
+        "networks": [],
+    }
     columns = []
     for n, net in nets.items():
         bill = net.chips_and_optics()
         cabling = fibre(net, chassis=4 * radix**2 / 4 / model.POD_PORTS)
-        data["networks"].append({"network": n, "name": model.NETWORKS[n], "parts": dict(net.parts()),
-                                 "dollars": catalogue.price(bill), "watts": catalogue.watts(bill),
-                                 "rack_units": catalogue.rack_units(net.boxes()), "long_cables": net.long_cables,
-                                 "switch_links": net.switch_links, "cabling": cabling})
-        columns.append((catalogue.price(bill), catalogue.watts(bill), catalogue.rack_units(net.boxes()),
-                        net.long_cables, cabling["metres"], cabling["kg"], *(bill[part] for part in _CHIPS)))
+        data["networks"].append(
+            {
+                "network": n,
+                "name": model.NETWORKS[n],
+                "parts": dict(net.parts()),
+                "dollars": catalogue.price(bill),
+                "watts": catalogue.watts(bill),
+                "rack_units": catalogue.rack_units(net.boxes()),
+                "long_cables": net.long_cables,
+                "switch_links": net.switch_links,
+                "cabling": cabling,
+            }
+        )
+        columns.append(
+            (
+                catalogue.price(bill),
+                catalogue.watts(bill),
+                catalogue.rack_units(net.boxes()),
+                net.long_cables,
+                cabling["metres"],
+                cabling["kg"],
+                *(bill[part] for part in _CHIPS),
+            )
+        )
     notes = [f"fitted: {line}" for line in catalogue.fitted(nets[1].chips_and_optics())]
     if radix != 24:
-        notes.append(f"assumed: a {radix}-port chip at the price and watts of a 24-port ASIC (say --price ASIC=... and "
-                     "--watts ASIC=...), boxes as dense as 24-port ones")
+        notes.append(
+            f"assumed: a {radix}-port chip at the price and watts of a 24-port ASIC (say --price ASIC=... and "
+            "--watts ASIC=...), boxes as dense as 24-port ones"
+        )
     notes.append("assumed: a floor of 10 racks in a row, hosts of one unit, 1.5 m up to the tray")
     notes.append("dollars and watts: chips and optics only, as the paper counts")
     data["notes"] = notes
@@ -244,8 +325,10 @@ def merchant(*, ports: int | None = None, radix: int | None = None, pods: int | 
 
     names = ("dollars", "watts", "rack units", "long cables", "metres of them", "kg of fibre", *_CHIPS)
     lines = [(name, *(show(column[i]) for column in columns)) for i, name in enumerate(names)]
-    head = (f"merchant silicon, {radix}-port chips: {any_net.ports:,} ports in {any_net.pods} pods, "
-            f"{show_rate(int(any_net.bisection))} of bisection, oversubscribed {any_net.oversubscription:g}:1")
+    head = (
+        f"merchant silicon, {radix}-port chips: {any_net.ports:,} ports in {any_net.pods} pods, "
+        f"{show_rate(int(any_net.bisection))} of bisection, oversubscribed {any_net.oversubscription:g}:1"
+    )
     text = align(("", *(f"{n}: {what}" for n, what in model.NETWORKS.items())), lines, right=(1, 2, 3))
     _emit(common, data, "\n".join([head, "", text, "", *notes]))
 
@@ -260,26 +343,55 @@ def _deploy(common, model, radix, catalogue):
     steps, before = [], None
     for step in model.growth(radix):
         bill = step.chips_and_optics()
-        steps.append({"pods": step.pods, "ports": step.ports, "line_cards": step.line_cards,
-                      "uplink_cards": step.uplink_cards, "core_cards": step.core_cards, "core_modules": step.modules,
-                      "oversubscription": step.oversubscription, "bisection_bps": step.bisection,
-                      "cables": step.long_cables,
-                      "cables_to_move": 0 if before is None else model.moved_cables(before, step),
-                      "dollars": catalogue.price(bill), "watts": catalogue.watts(bill),
-                      "rack_units": catalogue.rack_units(step.boxes())})
+        steps.append(
+            {
+                "pods": step.pods,
+                "ports": step.ports,
+                "line_cards": step.line_cards,
+                "uplink_cards": step.uplink_cards,
+                "core_cards": step.core_cards,
+                "core_modules": step.modules,
+                "oversubscription": step.oversubscription,
+                "bisection_bps": step.bisection,
+                "cables": step.long_cables,
+                "cables_to_move": 0 if before is None else model.moved_cables(before, step),
+                "dollars": catalogue.price(bill),
+                "watts": catalogue.watts(bill),
+                "rack_units": catalogue.rack_units(step.boxes()),
+            }
+        )
         before = step
-    shown = ("pods", "ports", "core_cards", "core_modules", "oversubscription", "cables", "cables_to_move", "dollars",
-             "watts", "rack_units")
-    text = align([name.replace("_", " ") for name in shown], [[show(step[name]) for name in shown] for step in steps],
-                 right=range(len(shown)))
+    shown = (
+        "pods",
+        "ports",
+        "core_cards",
+        "core_modules",
+        "oversubscription",
+        "cables",
+        "cables_to_move",
+        "dollars",
+        "watts",
+        "rack_units",
+    )
+    text = align(
+        [name.replace("_", " ") for name in shown],
+        [[show(step[name]) for name in shown] for step in steps],
+        right=range(len(shown)),
+    )
     _emit(common, {"paper": "merchant", "radix": radix, "steps": steps}, text)
 
 
 def _wiring(common, wiring, link):
     report = wiring.check()
     lost, left = report.lost * link, report.bisection * link
-    data = {"faults": report.faults, "harmless": report.harmless, "lost_bps": lost, "bisection_bps": left,
-            "exact": report.exact, "worst_split": report.left}
+    data = {
+        "faults": report.faults,
+        "harmless": report.harmless,
+        "lost_bps": lost,
+        "bisection_bps": left,
+        "exact": report.exact,
+        "worst_split": report.left,
+    }
     bound = "" if report.exact else "at least "
     words = [*report.faults, *report.harmless] or ["no fault found"]
     words.append(f"bisection in one direction: {show_rate(left)}, lost: {bound}{show_rate(lost)}")
@@ -287,9 +399,20 @@ def _wiring(common, wiring, link):
 
 
 @app.command
-def stardust(*, hosts: int = 10_240, bundle: int = 4, hosts_per_tor: int = 40, lanes: int = 256, host_lanes: int = 1,
-             module: int | None = None, tiers: int | None = None, radix: int = 256, uplinks: int = 40,
-             up: int | None = None, common: Common = COMMON):
+def stardust(
+    *,
+    hosts: int = 10_240,
+    bundle: int = 4,
+    hosts_per_tor: int = 40,
+    lanes: int = 256,
+    host_lanes: int = 1,
+    module: int | None = None,
+    tiers: int | None = None,
+    radix: int = 256,
+    uplinks: int = 40,
+    up: int | None = None,
+    common: Common = COMMON,
+):
     """Devices, links, cost, power and memory of a Stardust network beside a fat tree.
 
     With --tiers, the elements of a full tree instead (Appendix A), of any radix, bundle and over-subscription.
@@ -330,61 +453,133 @@ def stardust(*, hosts: int = 10_240, bundle: int = 4, hosts_per_tor: int = 40, l
         return
     shape: dict[str, Any] = {"hosts": hosts, "hosts_per_tor": hosts_per_tor, "lanes": lanes, "host_lanes": host_lanes}
     optics: dict[str, Any] = {} if module is None else {"module": module}
-    nets = {"Stardust": model.Network(**optics, **shape),
-            f"fat tree, bundle {bundle}": model.Network(stardust=False, bundle=bundle, **shape)}
+    nets = {
+        "Stardust": model.Network(**optics, **shape),
+        f"fat tree, bundle {bundle}": model.Network(stardust=False, bundle=bundle, **shape),
+    }
     found = {}
     for name, net in nets.items():
         shelf = net.catalogue(catalogue)
-        found[name] = {"tors": net.tors, "tiers": net.tiers, "devices": net.devices, "links": net.links,
-                       "dollars": shelf.price(net.parts()), "relative_power": net.relative_power,
-                       "watts": shelf.watts(net.device_parts()), "parts": dict(net.parts())}
-    ratio = model.against(hosts, bundle, catalogue, module=module, hosts_per_tor=hosts_per_tor, lanes=lanes,
-                          host_lanes=host_lanes)
+        found[name] = {
+            "tors": net.tors,
+            "tiers": net.tiers,
+            "devices": net.devices,
+            "links": net.links,
+            "dollars": shelf.price(net.parts()),
+            "relative_power": net.relative_power,
+            "watts": shelf.watts(net.device_parts()),
+            "parts": dict(net.parts()),
+        }
+    ratio = model.against(
+        hosts, bundle, catalogue, module=module, hosts_per_tor=hosts_per_tor, lanes=lanes, host_lanes=host_lanes
+    )
     tiers = nets["Stardust"].tiers
-    reach = model.Reachability(hosts=hosts, tiers=tiers, hosts_per_adapter=hosts_per_tor,
-                               delays=(50_000,) + (500_000,) * (2 * tiers - 2))
-    limits = {"fabric_element_memory_bytes": model.element_memory(links=lanes),
-              "reachability_table_bits": model.reachability_table_bits(nets["Stardust"].tors, lanes),
-              "lookup_bits": model.lookup_bits(hosts, lanes, hosts_per_tor),
-              "voq_bytes": model.voq_bytes(hosts), "recovery_us": reach.recovery / us,
-              "reachability_overhead": reach.overhead, "least_credit_bytes": model.least_credit()}
+    reach = model.Reachability(
+        hosts=hosts, tiers=tiers, hosts_per_adapter=hosts_per_tor, delays=(50_000,) + (500_000,) * (2 * tiers - 2)
+    )
+    limits = {
+        "fabric_element_memory_bytes": model.element_memory(links=lanes),
+        "reachability_table_bits": model.reachability_table_bits(nets["Stardust"].tors, lanes),
+        "lookup_bits": model.lookup_bits(hosts, lanes, hosts_per_tor),
+        "voq_bytes": model.voq_bytes(hosts),
+        "recovery_us": reach.recovery / us,
+        "reachability_overhead": reach.overhead,
+        "least_credit_bytes": model.least_credit(),
+    }
     ours, theirs = found.values()
-    data = {"paper": "stardust", **shape, "bundle": bundle, "networks": found,
-            "ratio": {"cost": ratio["cost"], "power": ratio["power"], "fabric_power": ratio["fabric_power"]}, **limits}
+    data = {
+        "paper": "stardust",
+        **shape,
+        "bundle": bundle,
+        "networks": found,
+        "ratio": {"cost": ratio["cost"], "power": ratio["power"], "fabric_power": ratio["fabric_power"]},
+        **limits,
+    }
     _plot(common, "stardust", catalogue=catalogue)
     names = ("tors", "tiers", "devices", "links", "dollars", "relative_power", "watts")
-    text = align(("", *found), [(name.replace("_", " "), show(ours[name]), show(theirs[name])) for name in names],
-                 right=(1, 2))
+    text = align(
+        ("", *found), [(name.replace("_", " "), show(ours[name]), show(theirs[name])) for name in names], right=(1, 2)
+    )
     notes = [] if ours["watts"] is not None else ["watts: none are printed; say --watts switch=..."]
-    _emit(common, data, "\n".join([
-        f"{hosts:,} hosts of {show_rate(host_lanes * 25 * Gbps)}, {hosts_per_tor} to an edge switch", "", text, "",
-        _list("Stardust", [
-            ("cost over the fat tree", f"{ratio['cost']:.3f}"),
-            ("power over the fat tree", f"{ratio['power']:.3f} (a Fabric Element at its area ratio)"),
-            ("fabric power alone", f"{ratio['fabric_power']:.3f}"),
-            ("least credit", f"{limits['least_credit_bytes']:g} B for 10 Tb/s, one every two clocks"),
-            ("recovery from a failed link", f"{limits['recovery_us']:.1f} us"),
-            ("Fabric Element memory", show_size(limits["fabric_element_memory_bytes"])),
-            ("reachability table", show_size(limits["reachability_table_bits"] // 8)),
-            ("VOQs to every host", show_size(limits["voq_bytes"])),
-        ], notes)]))
+    _emit(
+        common,
+        data,
+        "\n".join(
+            [
+                f"{hosts:,} hosts of {show_rate(host_lanes * 25 * Gbps)}, {hosts_per_tor} to an edge switch",
+                "",
+                text,
+                "",
+                _list(
+                    "Stardust",
+                    [
+                        ("cost over the fat tree", f"{ratio['cost']:.3f}"),
+                        ("power over the fat tree", f"{ratio['power']:.3f} (a Fabric Element at its area ratio)"),
+                        ("fabric power alone", f"{ratio['fabric_power']:.3f}"),
+                        ("least credit", f"{limits['least_credit_bytes']:g} B for 10 Tb/s, one every two clocks"),
+                        ("recovery from a failed link", f"{limits['recovery_us']:.1f} us"),
+                        ("Fabric Element memory", show_size(limits["fabric_element_memory_bytes"])),
+                        ("reachability table", show_size(limits["reachability_table_bits"] // 8)),
+                        ("VOQs to every host", show_size(limits["voq_bytes"])),
+                    ],
+                    notes,
+                ),
+            ]
+        ),
+    )
 
 
 def _elements(common, tree, hosts_per_tor):
-    data = {"paper": "stardust", "radix": tree.radix, "uplinks": tree.uplinks, "bundle": tree.bundle,
-            "tiers": tree.tiers, "up": tree.up, "tors": tree.tors, "switches": tree.switches,
-            "switches_per_tor": tree.switches_per_tor, "link_bundles": tree.bundles,
-            "links_per_tor": tree.links_per_tor, "hosts": tree.hosts(hosts_per_tor),
-            "oversubscription": tree.oversubscription}
-    _emit(common, data, _list(f"full tree of {tree.radix}-port switches, tiers above the edge: {tree.tiers}", [
-        (name.replace("_", " "), _number(data[name])) for name in
-        ("tors", "switches", "switches_per_tor", "link_bundles", "links_per_tor", "hosts", "oversubscription")]))
+    data = {
+        "paper": "stardust",
+        "radix": tree.radix,
+        "uplinks": tree.uplinks,
+        "bundle": tree.bundle,
+        "tiers": tree.tiers,
+        "up": tree.up,
+        "tors": tree.tors,
+        "switches": tree.switches,
+        "switches_per_tor": tree.switches_per_tor,
+        "link_bundles": tree.bundles,
+        "links_per_tor": tree.links_per_tor,
+        "hosts": tree.hosts(hosts_per_tor),
+        "oversubscription": tree.oversubscription,
+    }
+    _emit(
+        common,
+        data,
+        _list(
+            f"full tree of {tree.radix}-port switches, tiers above the edge: {tree.tiers}",
+            [
+                (name.replace("_", " "), _number(data[name]))
+                for name in (
+                    "tors",
+                    "switches",
+                    "switches_per_tor",
+                    "link_bundles",
+                    "links_per_tor",
+                    "hosts",
+                    "oversubscription",
+                )
+            ],
+        ),
+    )
 
 
 @app.command
-def fpga(*, design: str = "smislip", ports: int = 64, rate: str = "50Gbps", width: int | None = None, depth: int = 64,
-         voq_depth: int = 16, speedup: int = 4, fifo_factor: float | None = None, clock: float | None = None,
-         common: Common = COMMON):
+def fpga(
+    *,
+    design: str = "smislip",
+    ports: int = 64,
+    rate: str = "50Gbps",
+    width: int | None = None,
+    depth: int = 64,
+    voq_depth: int = 16,
+    speedup: int = 4,
+    fifo_factor: float | None = None,
+    clock: float | None = None,
+    common: Common = COMMON,
+):
     """Memory and latency of a crossbar in gates, and the FPGAs that it fits.
 
     Parameters
@@ -417,8 +612,9 @@ def fpga(*, design: str = "smislip", ports: int = 64, rate: str = "50Gbps", widt
         return
     given: dict[str, Any] = {"fifo_factor": fifo_factor, "width": width}
     given = {name: value for name, value in given.items() if value is not None}
-    built = model.Design(design=design, ports=ports, rate=parse_rate(rate), depth=depth,
-                         voq_depth=voq_depth, speedup=speedup, **given)
+    built = model.Design(
+        design=design, ports=ports, rate=parse_rate(rate), depth=depth, voq_depth=voq_depth, speedup=speedup, **given
+    )
     if clock is not None:
         within("clock", clock, 0.001, 1_000_000, " MHz")
     hertz, origin = (clock * 1e6, "given") if clock else (built.measured_clock, "highest of Table V")
@@ -429,29 +625,61 @@ def fpga(*, design: str = "smislip", ports: int = 64, rate: str = "50Gbps", widt
     latency = built.latency_ns(hertz)
     notes = ["fits: by memory, with the margins of section V-C; timing and congestion are not modelled"]
     if design != "islip":
-        notes.append("fitted: cycles of eqs. (6) and (7)" + (", FIFO factor 2.70406" if design == "gcq" and
-                                                               fifo_factor is None else ""))
-    data = {"paper": "fpga", "design": design, "ports": ports, "rate_bps": built.rate, "width": built.width,
-            "memory_bits": built.memory_bits, "memory": {k: float(v) for k, v in built.memory.items()},
-            "latency_ns": latency, "clock_hz": hertz, "clock": origin, "bandwidth_bps": built.bandwidth, "fits": fits,
-            "most_ports": most, "implemented": built.outcome, "notes": notes}
+        notes.append(
+            "fitted: cycles of eqs. (6) and (7)"
+            + (", FIFO factor 2.70406" if design == "gcq" and fifo_factor is None else "")
+        )
+    data = {
+        "paper": "fpga",
+        "design": design,
+        "ports": ports,
+        "rate_bps": built.rate,
+        "width": built.width,
+        "memory_bits": built.memory_bits,
+        "memory": {k: float(v) for k, v in built.memory.items()},
+        "latency_ns": latency,
+        "clock_hz": hertz,
+        "clock": origin,
+        "bandwidth_bps": built.bandwidth,
+        "fits": fits,
+        "most_ports": most,
+        "implemented": built.outcome,
+        "notes": notes,
+    }
     _plot(common, "fpga", rate=built.rate, catalogue=catalogue)
-    lines = [(name, f"{model.memory_of(part) / 1e6:.1f}", "yes" if fits[name] else "no", str(most[name]))
-             for name, part in catalogue.parts.items()]
-    text = _list(f"{design}, {ports} ports of {show_rate(built.rate)}, {built.width} bit", [
-        ("memory", f"{built.memory_bits / 1e6:.3f} Mb"),
-        *((f"  {name}", f"{float(bits) / 1e6:.3f} Mb") for name, bits in built.memory.items()),
-        ("latency", None if latency is None else f"{latency:.1f} ns at {hertz / 1e6:g} MHz ({origin})"),
-        ("bandwidth", show_rate(built.bandwidth)),
-        ("on the XCVU9P (Table IV)", built.outcome),
-    ])
-    _emit(common, data, "\n".join([text, "", align(("device", "Mb", "fits", "most ports"), lines, right=(1, 3)), "",
-                                   *notes]))
+    lines = [
+        (name, f"{model.memory_of(part) / 1e6:.1f}", "yes" if fits[name] else "no", str(most[name]))
+        for name, part in catalogue.parts.items()
+    ]
+    text = _list(
+        f"{design}, {ports} ports of {show_rate(built.rate)}, {built.width} bit",
+        [
+            ("memory", f"{built.memory_bits / 1e6:.3f} Mb"),
+            *((f"  {name}", f"{float(bits) / 1e6:.3f} Mb") for name, bits in built.memory.items()),
+            ("latency", None if latency is None else f"{latency:.1f} ns at {hertz / 1e6:g} MHz ({origin})"),
+            ("bandwidth", show_rate(built.bandwidth)),
+            ("on the XCVU9P (Table IV)", built.outcome),
+        ],
+    )
+    _emit(
+        common,
+        data,
+        "\n".join([text, "", align(("device", "Mb", "fits", "most ports"), lines, right=(1, 3)), "", *notes]),
+    )
 
 
 @app.command
-def tdma(*, slot: str = "300us", guard: str = "15us", inside: Annotated[bool, Parameter(negative="")] = False,
-         hosts: int = 24, link: str = "10Gbps", nics: int = 8, hosts_per_nic: int = 24, common: Common = COMMON):
+def tdma(
+    *,
+    slot: str = "300us",
+    guard: str = "15us",
+    inside: Annotated[bool, Parameter(negative="")] = False,
+    hosts: int = 24,
+    link: str = "10Gbps",
+    nics: int = 8,
+    hosts_per_nic: int = 24,
+    common: Common = COMMON,
+):
     """Guard efficiency, control overhead, slot choice and controllers of TDMA over Ethernet.
 
     Parameters
@@ -479,27 +707,50 @@ def tdma(*, slot: str = "300us", guard: str = "15us", inside: Annotated[bool, Pa
     bill = model.parts(hosts, hosts_per_nic, nics)
     longest = model.longest_pause(slots.link)
     choice = {f"{share:g}": float(model.slot_for(share, slots.guard, inside)) for share in (0.9, 0.95, 0.99)}
-    data = {"paper": "tdma", "slot_ps": slots.slot, "guard_ps": slots.guard, "cycle_ps": slots.cycle,
-            "efficiency": slots.efficiency, "block_bytes": slots.block, "control_bps": slots.control_rate,
-            "control_overhead": slots.control_overhead, "wait_ps": float(slots.wait(hosts)),
-            "slot_ps_for_efficiency": choice, "hosts_per_controller": model.controller_hosts(nics, hosts_per_nic),
-            "frames_per_nic_in_guard": float(model.frames_in(slots.guard, slots.link)),
-            "pause_quantum_ps": model.quantum(slots.link), "longest_pause_ps": longest, "parts": dict(bill)}
+    data = {
+        "paper": "tdma",
+        "slot_ps": slots.slot,
+        "guard_ps": slots.guard,
+        "cycle_ps": slots.cycle,
+        "efficiency": slots.efficiency,
+        "block_bytes": slots.block,
+        "control_bps": slots.control_rate,
+        "control_overhead": slots.control_overhead,
+        "wait_ps": float(slots.wait(hosts)),
+        "slot_ps_for_efficiency": choice,
+        "hosts_per_controller": model.controller_hosts(nics, hosts_per_nic),
+        "frames_per_nic_in_guard": float(model.frames_in(slots.guard, slots.link)),
+        "pause_quantum_ps": model.quantum(slots.link),
+        "longest_pause_ps": longest,
+        "parts": dict(bill),
+    }
     _plot(common, "tdma", guard=slots.guard, hosts=hosts)
-    _emit(common, data, _list(
-        f"slots of {show_time(slots.slot)}, guards of {show_time(slots.guard)} "
-        f"{'inside' if inside else 'between'} them", [
-            ("efficiency", f"{100 * slots.efficiency:.2f} %"),
-            ("bytes in a slot", show_size(int(slots.block))),
-            ("control traffic", f"{slots.control_rate / 1e6:.2f} Mb/s per host, which costs "
-                                f"{100 * slots.control_overhead:.3f} % of a link"),
-            ("longest wait", f"{float(slots.wait(hosts)) / ms:.3f} ms among {hosts} hosts"),
-            *((f"slot for {100 * float(share):g} %", show_time(int(ps))) for share, ps in choice.items()),
-            ("hosts per controller", f"{data['hosts_per_controller']} ({nics} NICs of {hosts_per_nic})"),
-            ("frames per NIC in a guard", f"{data['frames_per_nic_in_guard']:.0f}, the wire's bound on hosts per NIC"),
-            ("controllers", f"{bill['fabric manager']} with {bill['fabric manager NIC']} NICs for {hosts} hosts"),
-            ("pause quantum", f"{data['pause_quantum_ps'] / 1000:g} ns, longest pause {longest / ms:.4g} ms"),
-        ]))
+    _emit(
+        common,
+        data,
+        _list(
+            f"slots of {show_time(slots.slot)}, guards of {show_time(slots.guard)} "
+            f"{'inside' if inside else 'between'} them",
+            [
+                ("efficiency", f"{100 * slots.efficiency:.2f} %"),
+                ("bytes in a slot", show_size(int(slots.block))),
+                (
+                    "control traffic",
+                    f"{slots.control_rate / 1e6:.2f} Mb/s per host, which costs "
+                    f"{100 * slots.control_overhead:.3f} % of a link",
+                ),
+                ("longest wait", f"{float(slots.wait(hosts)) / ms:.3f} ms among {hosts} hosts"),
+                *((f"slot for {100 * float(share):g} %", show_time(int(ps))) for share, ps in choice.items()),
+                ("hosts per controller", f"{data['hosts_per_controller']} ({nics} NICs of {hosts_per_nic})"),
+                (
+                    "frames per NIC in a guard",
+                    f"{data['frames_per_nic_in_guard']:.0f}, the wire's bound on hosts per NIC",
+                ),
+                ("controllers", f"{bill['fabric manager']} with {bill['fabric manager NIC']} NICs for {hosts} hosts"),
+                ("pause quantum", f"{data['pause_quantum_ps'] / 1000:g} ns, longest pause {longest / ms:.4g} ms"),
+            ],
+        ),
+    )
 
 
 @app.command
@@ -533,13 +784,28 @@ def compare(*, hosts: int = 512, common: Common = COMMON):
                 notes.append(note)
             marks.append(str(notes.index(note) + 1))
         mark = " ".join(marks)
-        lines.append((entry.name, show_rate(entry.link), show_rate(int(entry.bisection)),
-                      *("" if getattr(entry, what) is None else show(getattr(entry, what)) for what in MEASURES), mark))
+        lines.append(
+            (
+                entry.name,
+                show_rate(entry.link),
+                show_rate(int(entry.bisection)),
+                *("" if getattr(entry, what) is None else show(getattr(entry, what)) for what in MEASURES),
+                mark,
+            )
+        )
     head = ("", "link", "bisection", "dollars", "watts", "rack units", "cables", "notes")
     text = [f"{hosts:,} hosts; a blank is what nobody has printed", "", align(head, lines, right=range(1, 7))]
     for title, share in (("per host", "per_host"), ("per Gb/s of bisection", "per_gbps")):
-        rows = [(entry.name, *("" if getattr(entry, share)(what) is None else f"{getattr(entry, share)(what):.4g}"
-                               for what in MEASURES)) for entry in entries]
+        rows = [
+            (
+                entry.name,
+                *(
+                    "" if getattr(entry, share)(what) is None else f"{getattr(entry, share)(what):.4g}"
+                    for what in MEASURES
+                ),
+            )
+            for entry in entries
+        ]
         text += ["", title, "", align(("", "dollars", "watts", "rack units", "cables"), rows, right=range(1, 5))]
     text += ["", *(f"[{i}] {note}" for i, note in enumerate(notes, 1))]
     text += [f"{name}: cannot serve {hosts:,} hosts, {reason}" for name, reason in cannot.items()]

@@ -335,13 +335,19 @@ def _summary(clos, facts):
     yield "fabric", f"{clos.switches} switches of {clos.ports} ports, {kinds}"
     yield "guard", f"{show_time(timing['guard_ps'])} = {sums}" if sums else "none"
     framing = f" and {timing['overhead_bytes']} B of framing take" if timing["overhead_bytes"] else " takes"
-    yield "slot", (
-        f"{show_time(timing['slot_ps'])}, of which a cell of {timing['cell_bytes']} B{framing} "
-        f"{show_time(timing['cell_ps'])} at {channel}"
+    yield (
+        "slot",
+        (
+            f"{show_time(timing['slot_ps'])}, of which a cell of {timing['cell_bytes']} B{framing} "
+            f"{show_time(timing['cell_ps'])} at {channel}"
+        ),
     )
-    yield "", (
-        f"the guard is {100 * timing['guard_share']:.1f} % of it, and would be 10 % of "
-        f"{show_time(timing['slot_ps_for_a_tenth'])}"
+    yield (
+        "",
+        (
+            f"the guard is {100 * timing['guard_share']:.1f} % of it, and would be 10 % of "
+            f"{show_time(timing['slot_ps_for_a_tenth'])}"
+        ),
     )
     yield "rate", f"{show_rate(timing['rate_bps'])} of cells on a link of {show_rate(timing['link_bps'])}"
     dark = f"; {100 * facts['dark_share']:.1f} % of it dark" if facts["dark_share"] else ""

@@ -18,6 +18,7 @@ app.command(shoal)
 Json = Annotated[bool, Parameter(negative="")]
 Flag = Annotated[bool, Parameter(negative="")]
 
+
 @shoal.command
 def encode(
     *,

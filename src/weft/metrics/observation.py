@@ -33,7 +33,9 @@ class Observation:
         object.__setattr__(self, "now", int(self.now))
         require(
             self.finish.ndim == 1 and self.finish.shape == self.received.shape,
-            "finish and received", "two columns of one length", (self.finish.shape, self.received.shape),
+            "finish and received",
+            "two columns of one length",
+            (self.finish.shape, self.received.shape),
         )
         lengths = {name: len(column) for name, column in self.samples.items()}
         require(len(set(lengths.values())) <= 1, "samples", "columns of one length", lengths)

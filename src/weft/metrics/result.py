@@ -109,9 +109,7 @@ class Result:
             f.size, f.start, self.observation.finish, smaller_than=smaller_than, larger_than=larger_than, rule=rule
         )
 
-    def slowdown(
-        self, *, smaller_than=None, larger_than=None, rule="nearest_rank", ideal=None
-    ) -> Distribution | None:
+    def slowdown(self, *, smaller_than=None, larger_than=None, rule="nearest_rank", ideal=None) -> Distribution | None:
         """Completion times over the shortest possible, `ideal` ps or the fabric's own; None if neither is known."""
         ideal = self.ideal if ideal is None else ideal
         if ideal is None:
@@ -120,9 +118,7 @@ class Result:
         sizes = {"smaller_than": smaller_than, "larger_than": larger_than}
         return fct.slowdown(f.size, f.start, self.observation.finish, ideal, **sizes, rule=rule)
 
-    def goodput(
-        self, *, smaller_than=None, larger_than=None, unfinished=False, rule="nearest_rank"
-    ) -> Distribution:
+    def goodput(self, *, smaller_than=None, larger_than=None, unfinished=False, rule="nearest_rank") -> Distribution:
         """Payload b/s of each finished flow of those sizes; if `unfinished`, also what the others have had so far."""
         f, seen = self.flows, self.observation
         mask = fct.of_size(f.size, smaller_than, larger_than)
@@ -163,25 +159,27 @@ class Result:
         if len(f):
             per_destination = throughput.spread(self.per_destination(), Gbps)
             seen_sections["throughput"] = {**_ABSENT["throughput"], "per_destination_gbps": per_destination}
-        return plain({
-            "fabric": self.fabric,
-            "workload": self.workload,
-            "seed": self.seed,
-            "fingerprint": seen.fingerprint,
-            "partial": self.partial,
-            "finished": finished,
-            "unfinished": len(f) - finished,
-            "simulated_ns": seen.now / ns,
-            "flows": {name: int(fct.of_size(f.size, **sizes).sum()) for name, sizes in classes.items()},
-            "offered": self.offered,
-            **{k: v for k, v in _merge(seen_sections, seen.sections).items() if k not in _IDENTITY},
-            "monitors": seen.monitors,
-            "rate": _rate(seen.work, wall),
-            "wall_s": wall,
-            "cpu_s": self.provenance.get("cpu_s"),
-            "peak_rss_mb": None if peak is None else peak / MB,
-            "notes": [*self.notes, *self._own_notes(long)],
-        })
+        return plain(
+            {
+                "fabric": self.fabric,
+                "workload": self.workload,
+                "seed": self.seed,
+                "fingerprint": seen.fingerprint,
+                "partial": self.partial,
+                "finished": finished,
+                "unfinished": len(f) - finished,
+                "simulated_ns": seen.now / ns,
+                "flows": {name: int(fct.of_size(f.size, **sizes).sum()) for name, sizes in classes.items()},
+                "offered": self.offered,
+                **{k: v for k, v in _merge(seen_sections, seen.sections).items() if k not in _IDENTITY},
+                "monitors": seen.monitors,
+                "rate": _rate(seen.work, wall),
+                "wall_s": wall,
+                "cpu_s": self.provenance.get("cpu_s"),
+                "peak_rss_mb": None if peak is None else peak / MB,
+                "notes": [*self.notes, *self._own_notes(long)],
+            }
+        )
 
     def row(self, **options) -> dict:
         """The summary as one flat dict with dotted keys (`fct_us.short.p99.9`), a row of a table of runs."""
@@ -230,9 +228,7 @@ class Result:
         columns, samples = _read_table(folder, "flows.parquet"), _read_table(folder, "samples.parquet")
         try:
             seen = result["observed"]
-            table = Flows(
-                **{ours: columns[theirs] for ours, theirs in _NAMES.items()}, nodes=int(provenance["nodes"])
-            )
+            table = Flows(**{ours: columns[theirs] for ours, theirs in _NAMES.items()}, nodes=int(provenance["nodes"]))
             observation = Observation(
                 finish=columns["finish_ps"],
                 received=columns["received"],

@@ -56,8 +56,12 @@ class Wiring:
         require(1 <= cards <= full and full % cards == 0, "cards", f"a divisor of {full}", cards)
         fold = full // cards  # cables of one pod that share a row
         require(fold * pods <= radix, "pods", f"at most {radix // fold} on {cards} core cards", pods)
-        p, u, a, q = (axis.ravel() for axis in np.meshgrid(
-            np.arange(pods), np.arange(radix // 4), np.arange(2), np.arange(radix // 8), indexing="ij"))
+        p, u, a, q = (
+            axis.ravel()
+            for axis in np.meshgrid(
+                np.arange(pods), np.arange(radix // 4), np.arange(2), np.arange(radix // 8), indexing="ij"
+            )
+        )
         card = radix // 8 * u + q
         return cls(radix, np.stack([p, u, a, q, card % cards, a, p * fold + card // cards], axis=1), cards)
 
@@ -78,8 +82,10 @@ class Wiring:
             for name, limit in limits.items():
                 text = (line.get(name) or "").strip()
                 if not text.isdecimal() or int(text) >= limit:
-                    raise BadInput(f"{name} on line {number} of {Path(path).name} must be a whole number from 0 to "
-                                   f"{limit - 1}, not {text!r}")
+                    raise BadInput(
+                        f"{name} on line {number} of {Path(path).name} must be a whole number from 0 to "
+                        f"{limit - 1}, not {text!r}"
+                    )
                 row.append(int(text))
             rows.append(row)
         require(rows, f"cables in {Path(path).name}", "at least 1", 0)
@@ -93,8 +99,9 @@ class Wiring:
                 writer.writerow(FIELDS)
                 writer.writerows(self.cables.tolist())
         except OSError as error:
-            raise BadInput(f"wiring must go into a file that can be written, not {str(path)!r} "
-                           f"({error.strerror})") from None
+            raise BadInput(
+                f"wiring must go into a file that can be written, not {str(path)!r} ({error.strerror})"
+            ) from None
 
     def swap(self, i: int, j: int) -> "Wiring":
         """The same wiring with the core ends of cables i and j exchanged."""
@@ -117,8 +124,11 @@ class Wiring:
         count = self.reach()
         each = self.radix * self.radix // 16 // (2 * self.cards)
         faults = [*self._shared("core port", (4, 5, 6)), *self._shared("pod port", (0, 1, 2, 3))]
-        faults += [f"pod {p} has {count[p, r]} cable{'' if count[p, r] == 1 else 's'} on the {ROW[r % 2]} row of core "
-                   f"card {r // 2} and should have {each}" for p, r in np.argwhere(count != each)]
+        faults += [
+            f"pod {p} has {count[p, r]} cable{'' if count[p, r] == 1 else 's'} on the {ROW[r % 2]} row of core "
+            f"card {r // 2} and should have {each}"
+            for p, r in np.argwhere(count != each)
+        ]
         lost, exact, left = _worst_split(count, each)
         full = 4 * 2 * self.cards * each * (self.pods // 2)
         return Report(tuple(faults), tuple(self._crossed(count, each)), full - lost, lost, exact, left)
@@ -164,7 +174,7 @@ def _worst_split(count, each):
                 continue
             for some in combinations(suspects.tolist(), size):
                 if half - size <= len(plain) and (found := lost(some)) > best:
-                    best, side = found, tuple(sorted([*some, *plain[:half - size]]))
+                    best, side = found, tuple(sorted([*some, *plain[: half - size]]))
         return best, True, side
     side = set(range(half))  # too many to try: exchange pods while it gets worse
     best, improved = lost(side), True
@@ -181,6 +191,7 @@ def _worst_split(count, each):
 
 
 # ---------------------------------------------------------------- lengths
+
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
@@ -237,9 +248,14 @@ def fibre(switch, floor: Floor | None = None, grams_per_metre: float = 264.0, ch
     counted = fibres // 2 if switch.network == 1 else cables
     if switch.pods == 1:
         length = length[:0]
-    return {"bundles": len(length), "cables": counted * len(length), "fibres": fibres * len(length),
-            "metres": float(counted * length.sum()), "longest": float(length.max(initial=0.0)),
-            "kg": float(cables * length.sum() * grams_per_metre / 1e3)}
+    return {
+        "bundles": len(length),
+        "cables": counted * len(length),
+        "fibres": fibres * len(length),
+        "metres": float(counted * length.sum()),
+        "longest": float(length.max(initial=0.0)),
+        "kg": float(cables * length.sum() * grams_per_metre / 1e3),
+    }
 
 
 def copper_between_pods(radix: int = 48, diameter: float = 3.0, gap: float = 1.5) -> dict:

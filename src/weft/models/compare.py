@@ -37,9 +37,16 @@ class Entry:
 
     def as_json(self) -> dict:
         totals = {what: getattr(self, what) for what in MEASURES}
-        return {"name": self.name, "hosts": self.hosts, "link_bps": self.link, "bisection_bps": self.bisection,
-                **totals, "per_host": {what: self.per_host(what) for what in MEASURES},
-                "per_gbps": {what: self.per_gbps(what) for what in MEASURES}, "notes": list(self.notes)}
+        return {
+            "name": self.name,
+            "hosts": self.hosts,
+            "link_bps": self.link,
+            "bisection_bps": self.bisection,
+            **totals,
+            "per_host": {what: self.per_host(what) for what in MEASURES},
+            "per_gbps": {what: self.per_gbps(what) for what in MEASURES},
+            "notes": list(self.notes),
+        }
 
 
 def compare(hosts: int, extra: Catalogue | None = None) -> tuple[list[Entry], dict[str, str]]:
@@ -87,8 +94,11 @@ def _shelf(name, extra):
 def _sums(catalogue, priced, boxes=None, powered=None):
     """Dollars, watts and rack units of bills, and a note for each that cannot be summed."""
     found, notes = {}, []
-    for what, bill, field in (("dollars", priced, "price"), ("watts", powered or priced, "watts"),
-                              ("rack_units", boxes or priced, "rack_units")):
+    for what, bill, field in (
+        ("dollars", priced, "price"),
+        ("watts", powered or priced, "watts"),
+        ("rack_units", boxes or priced, "rack_units"),
+    ):
         missing = catalogue.unknown(bill, field)
         if what == "dollars" and catalogue.currency != "USD":
             missing = list(bill)
@@ -109,16 +119,33 @@ def _rack(hosts):
 def _shoal(hosts, extra):
     rack = _rack(hosts)
     found, notes = _sums(rack.catalogue(_shelf(shoal.CATALOGUE, extra)), rack.parts())
-    return [Entry(name="Shoal", hosts=hosts, link=rack.link, bisection=hosts * rack.link / 2,
-                  cables=rack.planes * rack.leaves * rack.ports // 2, **found,
-                  notes=(*notes, _NICS, "bisection: half of the links' rate, the other half carries detours"))]
+    return [
+        Entry(
+            name="Shoal",
+            hosts=hosts,
+            link=rack.link,
+            bisection=hosts * rack.link / 2,
+            cables=rack.planes * rack.leaves * rack.ports // 2,
+            **found,
+            notes=(*notes, _NICS, "bisection: half of the links' rate, the other half carries detours"),
+        )
+    ]
 
 
 def _packet(hosts, extra):
     rack = _rack(hosts)
     found, notes = _sums(_shelf(shoal.CATALOGUE, extra), rack.packet_parts())
-    return [Entry(name="packet Clos (Shoal's rival)", hosts=hosts, link=rack.port, bisection=hosts * rack.port,
-                  cables=rack.leaves * rack.ports // 2, **found, notes=(*notes, _NICS))]
+    return [
+        Entry(
+            name="packet Clos (Shoal's rival)",
+            hosts=hosts,
+            link=rack.port,
+            bisection=hosts * rack.port,
+            cables=rack.leaves * rack.ports // 2,
+            **found,
+            notes=(*notes, _NICS),
+        )
+    ]
 
 
 def _merchant(hosts, extra):
@@ -132,17 +159,39 @@ def _merchant(hosts, extra):
         else:
             found, notes = {}, [f"dollars, watts and rack units: only 24-port chips are printed, these have {radix}"]
         cables = switch.switch_links if network == 1 else switch.long_cables
-        entries.append(Entry(name=f"merchant {network} ({what})", hosts=hosts, link=switch.link, cables=cables,
-                             bisection=hosts * switch.link, **found, notes=tuple(notes)))
+        entries.append(
+            Entry(
+                name=f"merchant {network} ({what})",
+                hosts=hosts,
+                link=switch.link,
+                cables=cables,
+                bisection=hosts * switch.link,
+                **found,
+                notes=tuple(notes),
+            )
+        )
     return entries
 
 
 def _optical(hosts, extra, name, **more):
     net = stardust.Network(hosts=hosts, **more)
-    found, notes = _sums(net.catalogue(_shelf(stardust.CATALOGUE, extra)), net.parts(), boxes=net.device_parts(),
-                         powered=net.device_parts())
-    return [Entry(name=name, hosts=hosts, link=net.lane, bisection=net.bisection,
-                  cables=net.parts()["fibre 10 m"] + net.parts()["fibre 100 m"], **found, notes=tuple(notes))]
+    found, notes = _sums(
+        net.catalogue(_shelf(stardust.CATALOGUE, extra)),
+        net.parts(),
+        boxes=net.device_parts(),
+        powered=net.device_parts(),
+    )
+    return [
+        Entry(
+            name=name,
+            hosts=hosts,
+            link=net.lane,
+            bisection=net.bisection,
+            cables=net.parts()["fibre 10 m"] + net.parts()["fibre 100 m"],
+            **found,
+            notes=tuple(notes),
+        )
+    ]
 
 
 def _stardust(hosts, extra):
@@ -158,30 +207,55 @@ def _fpga(hosts, extra):
     entries = []
     for design in ("smislip", "gcq"):
         ports = -(-hosts // 4) * 4
-        rates = [rate for rate in (50, 25, 10)
-                 if fpga.Design(design=design, ports=ports, rate=rate * Gbps).fits(device)]
+        rates = [
+            rate for rate in (50, 25, 10) if fpga.Design(design=design, ports=ports, rate=rate * Gbps).fits(device)
+        ]
         if rates:
             link = rates[0] * Gbps
-            entries.append(Entry(name=f"FPGA {design} ({device.name})", hosts=hosts, link=link, cables=0,
-                                 bisection=hosts * link, notes=("dollars, watts and rack units: not printed",
-                                                                f"expected to fit by memory; the largest built had "
-                                                                f"{_largest_built()} ports")))
+            entries.append(
+                Entry(
+                    name=f"FPGA {design} ({device.name})",
+                    hosts=hosts,
+                    link=link,
+                    cables=0,
+                    bisection=hosts * link,
+                    notes=(
+                        "dollars, watts and rack units: not printed",
+                        f"expected to fit by memory; the largest built had {_largest_built()} ports",
+                    ),
+                )
+            )
     if not entries:
         most = max(fpga.most_ports(design, 10 * Gbps, device) for design in ("smislip", "gcq"))
-        raise _TooMany("FPGA", f"one {device.name} ends at {most} ports of 10 Gb/s by the memory model, and the "
-                               f"largest built had {_largest_built()}")
+        raise _TooMany(
+            "FPGA",
+            f"one {device.name} ends at {most} ports of 10 Gb/s by the memory model, and the "
+            f"largest built had {_largest_built()}",
+        )
     return entries
 
 
 def _largest_built():
     """Most ports of a design that Table IV reports as implemented."""
-    return max(int(row["name"].split(", ")[1].split()[0]) for row in tables.printed("fpga")["IV"]["row"]
-               if row["printed"] == "ok")
+    return max(
+        int(row["name"].split(", ")[1].split()[0])
+        for row in tables.printed("fpga")["IV"]["row"]
+        if row["printed"] == "ok"
+    )
 
 
 def _tdma(hosts, extra):
     slots, bill = tdma.Slots(), tdma.parts(hosts)
-    notes = (f"an addition to an Ethernet (controllers: {bill['fabric manager']}, their NICs: "
-             f"{bill['fabric manager NIC']}): dollars, watts, rack units and cables are those of the Ethernet below",)
-    return [Entry(name="TDMA over Ethernet", hosts=hosts, link=slots.link,
-                  bisection=hosts * slots.link * slots.efficiency, notes=notes)]
+    notes = (
+        f"an addition to an Ethernet (controllers: {bill['fabric manager']}, their NICs: "
+        f"{bill['fabric manager NIC']}): dollars, watts, rack units and cables are those of the Ethernet below",
+    )
+    return [
+        Entry(
+            name="TDMA over Ethernet",
+            hosts=hosts,
+            link=slots.link,
+            bisection=hosts * slots.link * slots.efficiency,
+            notes=notes,
+        )
+    ]

@@ -66,13 +66,20 @@ class Design:
         if self.design == "islip":
             return {"queues": n * n * d * w}
         if self.design == "smislip":
-            return {"shared memory": n * d * n * w, "addresses": n * 2 * d * n * np.log2(d * n),
-                    "indicators": n * d * n * n}
+            return {
+                "shared memory": n * d * n * w,
+                "addresses": n * 2 * d * n * np.log2(d * n),
+                "indicators": n * d * n * n,
+            }
         s, f = self.speedup, self.fifo_factor
         blocks = (n / s) ** 2
-        return {"shared memory": blocks * d * s * w, "addresses": blocks * 2 * d * s * np.log2(d * s),
-                "indicators": blocks * d * s * s, "input queues": f * n * (n / s) * w * self.voq_depth,
-                "output buffers": f * blocks * s * w * d}
+        return {
+            "shared memory": blocks * d * s * w,
+            "addresses": blocks * 2 * d * s * np.log2(d * s),
+            "indicators": blocks * d * s * s,
+            "input queues": f * n * (n / s) * w * self.voq_depth,
+            "output buffers": f * blocks * s * w * d,
+        }
 
     @property
     def memory_bits(self):
@@ -145,8 +152,10 @@ def memory_of(device: Part) -> float:
 def naive_ports(device: Part, width: int = 256, depth: int = 64) -> dict:
     """Most ports with one physical queue for each pair, in block RAM and in LUTRAM (§III-2)."""
     blocks = -(-width // 72)
-    return {"bram": int(np.sqrt(device.facts["bram_blocks"] // blocks)),
-            "lutram": int(np.sqrt(1e6 * device.facts["lutram_mb"] / (width * depth)))}
+    return {
+        "bram": int(np.sqrt(device.facts["bram_blocks"] // blocks)),
+        "lutram": int(np.sqrt(1e6 * device.facts["lutram_mb"] / (width * depth))),
+    }
 
 
 def most_ports(design: str, rate: Rate, device: Part, most=1024) -> int:
@@ -168,15 +177,24 @@ def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
 
 
 def _printed(key, name):
-    return next((float(row["printed"]) for row in tables.printed("fpga")[key]["row"]
-                 if row["name"] == name and "printed" in row), None)
+    return next(
+        (
+            float(row["printed"])
+            for row in tables.printed("fpga")[key]["row"]
+            if row["name"] == name and "printed" in row
+        ),
+        None,
+    )
 
 
 def _table_1(catalogue):
     n, w = 64, 256
     cell = Design(ports=n, width=w).cell()
-    return {"source": cell["source"] / np.log2(n), "data": cell["data"] / (w - np.log2(n) - n),
-            "destination": cell["destination"] / n}
+    return {
+        "source": cell["source"] / np.log2(n),
+        "data": cell["data"] / (w - np.log2(n) - n),
+        "destination": cell["destination"] / n,
+    }
 
 
 def _table_2(catalogue):
@@ -194,8 +212,14 @@ def _table_3(catalogue):
 
 def _table_4(catalogue):
     device = catalogue[TARGET_DEVICE]
-    return {f"{design}, {n} ports, {rate} Gb/s": "ok" if Design(design=design, ports=n, rate=rate * Gbps).fits(device)
-            else "X" for design in DESIGNS for n in (8, 16, 32, 64, 96, 128) for rate in _RATES}
+    return {
+        f"{design}, {n} ports, {rate} Gb/s": "ok"
+        if Design(design=design, ports=n, rate=rate * Gbps).fits(device)
+        else "X"
+        for design in DESIGNS
+        for n in (8, 16, 32, 64, 96, 128)
+        for rate in _RATES
+    }
 
 
 def _table_5(catalogue):
@@ -229,13 +253,21 @@ def _table_6(catalogue):
 
 
 def _memory(catalogue):
-    return {f"{design}, {n} ports, {rate} Gb/s": Design(design=design, ports=n, rate=rate * Gbps).memory_bits / 1e6
-            for design in DESIGNS for n in (8, 16, 32, 64, 96, 128) for rate in _RATES}
+    return {
+        f"{design}, {n} ports, {rate} Gb/s": Design(design=design, ports=n, rate=rate * Gbps).memory_bits / 1e6
+        for design in DESIGNS
+        for n in (8, 16, 32, 64, 96, 128)
+        for rate in _RATES
+    }
 
 
 def _fig_8(catalogue):
-    return {f"{design}, {rate} Gb/s, {name}": most_ports(design, rate * Gbps, part)
-            for name, part in catalogue.parts.items() for design in DESIGNS for rate in _RATES}
+    return {
+        f"{design}, {rate} Gb/s, {name}": most_ports(design, rate * Gbps, part)
+        for name, part in catalogue.parts.items()
+        for design in DESIGNS
+        for rate in _RATES
+    }
 
 
 def _claims(catalogue):
@@ -245,11 +277,18 @@ def _claims(catalogue):
     n, w, d = 64, 1280, 64
     mistaken = n * (d * n * w + 2 * d * n * np.log2(d * 4) + d * n * n) / 1e6
     naive = naive_ports(device)
-    built = [Design(design=design, ports=n, rate=rate * Gbps) for design in DESIGNS for n in (8, 16, 32, 64, 96, 128)
-             for rate in _RATES]
+    built = [
+        Design(design=design, ports=n, rate=rate * Gbps)
+        for design in DESIGNS
+        for n in (8, 16, 32, 64, 96, 128)
+        for rate in _RATES
+    ]
     best = max((b for b in built if b.outcome == "ok"), key=lambda b: (b.bandwidth, b.ports))
-    holds = [name for name, part in catalogue.parts.items()
-             if any(Design(design=d, ports=128).fits(part) for d in ("smislip", "gcq"))]
+    holds = [
+        name
+        for name, part in catalogue.parts.items()
+        if any(Design(design=d, ports=128).fits(part) for d in ("smislip", "gcq"))
+    ]
     return {
         "memory, smislip, 64 x 50 Gb/s": memory["smislip", 64],
         "memory, smislip, 64 x 50 Gb/s, log2(D S)": mistaken,
@@ -263,7 +302,9 @@ def _claims(catalogue):
         "best bandwidth built, which": f"{best.design}, {best.ports} x {best.rate // Gbps} Gb/s",
         "eq. (6) entries of Table VI within 0.1 %": sum(
             row.verdict != tables.NOT_KNOWN and abs(row.difference / float(row.printed)) < 1e-3
-            for row in tables.beside("fpga", "VI", _table_6(catalogue)).rows if row.name.startswith("smislip")),
+            for row in tables.beside("fpga", "VI", _table_6(catalogue)).rows
+            if row.name.startswith("smislip")
+        ),
         "ports with block RAM queues": naive["bram"],
         "ports with LUTRAM queues": naive["lutram"],
         "speed-up that emulates output queueing, 64 ports": 2 - 1 / 64,
@@ -273,5 +314,14 @@ def _claims(catalogue):
     }
 
 
-_TABLES = {"I": _table_1, "II": _table_2, "III": _table_3, "IV": _table_4, "V": _table_5, "VI": _table_6,
-           "memory": _memory, "fig8": _fig_8, "claims": _claims}
+_TABLES = {
+    "I": _table_1,
+    "II": _table_2,
+    "III": _table_3,
+    "IV": _table_4,
+    "V": _table_5,
+    "VI": _table_6,
+    "memory": _memory,
+    "fig8": _fig_8,
+    "claims": _claims,
+}

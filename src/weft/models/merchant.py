@@ -108,8 +108,11 @@ class Switch:
     @property
     def chips(self) -> dict:
         """Switch chips by tier."""
-        return {"edge": 4 * self.line_cards, "aggregation": 2 * self.pods * self.uplink_cards,
-                "core": 8 * self.core_cards}
+        return {
+            "edge": 4 * self.line_cards,
+            "aggregation": 2 * self.pods * self.uplink_cards,
+            "core": 8 * self.core_cards,
+        }
 
     @property
     def midplane(self) -> dict:
@@ -129,10 +132,18 @@ class Switch:
         k = self.radix
         line = Bill(ASIC=4, CPU=1, PHY=4 * k)
         if self.network == 2:
-            return {"line card": line, "uplink card": Bill(ASIC=2, PHY=2 * k), "midplane": Bill(CPU=1),
-                    "core card": Bill(ASIC=8, CPU=1, PHY=8 * k)}
-        return {"line card": line, "uplink card": Bill(ASIC=2, PHY=k, EEP=k // 4), "midplane": Bill(CPU=1),
-                "core card": Bill(ASIC=8, CPU=1, EEP=2 * k)}
+            return {
+                "line card": line,
+                "uplink card": Bill(ASIC=2, PHY=2 * k),
+                "midplane": Bill(CPU=1),
+                "core card": Bill(ASIC=8, CPU=1, PHY=8 * k),
+            }
+        return {
+            "line card": line,
+            "uplink card": Bill(ASIC=2, PHY=k, EEP=k // 4),
+            "midplane": Bill(CPU=1),
+            "core card": Bill(ASIC=8, CPU=1, EEP=2 * k),
+        }
 
     def parts(self) -> Bill:
         """What the network is made of: chips, optics and boxes."""
@@ -143,9 +154,12 @@ class Switch:
         if self.network == 1:
             tor = Bill({"ASIC": 1, "CPU": 1, "PHY": self.radix, "SFP+": self.radix})
             return tor * sum(self.chips.values())
-        boards = (self.boards["line card"] * self.line_cards + self.boards["midplane"] * self.pods
-                  + self.boards["uplink card"] * (self.pods * self.uplink_cards)
-                  + self.boards["core card"] * self.core_cards)
+        boards = (
+            self.boards["line card"] * self.line_cards
+            + self.boards["midplane"] * self.pods
+            + self.boards["uplink card"] * (self.pods * self.uplink_cards)
+            + self.boards["core card"] * self.core_cards
+        )
         optics = 2 * self.pods * self.plugs  # one at each end
         uplinks = Bill(QSFP=optics) if self.network == 3 else Bill({"SFP+": 4 * optics})
         return boards + Bill({"SFP+": self.ports}) + uplinks
@@ -218,18 +232,26 @@ def _spread(switch):
     used = 2 * switch.core_cards
     if used:
         rows[:used] = switch.plugs // used
-        rows[:switch.plugs % used] += 1
+        rows[: switch.plugs % used] += 1
     return rows
 
 
 def growth(radix: int = 24, network: int = 3) -> list[Switch]:
     """One switch per step of the paper's deployment: pods one by one, a core module with the second and the 13th."""
     half = radix * radix // 64
-    return [Switch(radix=radix, network=network, pods=pods, core_cards=0 if pods == 1 else
-                   half if 2 * pods <= radix else 2 * half) for pods in range(1, radix + 1)]
+    return [
+        Switch(
+            radix=radix,
+            network=network,
+            pods=pods,
+            core_cards=0 if pods == 1 else half if 2 * pods <= radix else 2 * half,
+        )
+        for pods in range(1, radix + 1)
+    ]
 
 
 # ---------------------------------------------------------------- EEP framing (§VI-A)
+
 
 def eep_overhead(payload: int = 1500, segment: int = 64) -> dict:
     """EEP frames and header bytes for one Ethernet frame, and the share of the link that they take.
@@ -243,11 +265,19 @@ def eep_overhead(payload: int = 1500, segment: int = 64) -> dict:
     return {"frames": count, "header_bytes": header, "wire_bytes": wire, "share": header / wire}
 
 
-EEP_LAYOUT = {"SOF": 1, "EOF": 1, "LEN": 1, "reserved": 1, "Virtual Link ID": 4, "reserved, second byte": 2,
-              "payload length": 6}  # bits; the widths of the last two are deduced
+EEP_LAYOUT = {
+    "SOF": 1,
+    "EOF": 1,
+    "LEN": 1,
+    "reserved": 1,
+    "Virtual Link ID": 4,
+    "reserved, second byte": 2,
+    "payload length": 6,
+}  # bits; the widths of the last two are deduced
 
 
 # ---------------------------------------------------------------- printed beside computed
+
 
 def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
     """A printed table of the paper with our numbers beside it: I to VIII, fig10 or claims."""
@@ -263,23 +293,42 @@ def _table_1(catalogue):
     rows = {}
     for name in ("TOR1G", "TOR10G", "EOR"):
         part = catalogue[name]
-        rows |= {f"GbE ports, {name}": part.facts["gbe_ports"], f"10GbE ports, {name}": part.facts["ports_10gbe"],
-                 f"power, {name}": part.watts, f"size, {name}": part.rack_units}
+        rows |= {
+            f"GbE ports, {name}": part.facts["gbe_ports"],
+            f"10GbE ports, {name}": part.facts["ports_10gbe"],
+            f"power, {name}": part.watts,
+            f"size, {name}": part.rack_units,
+        }
     return rows
 
 
 def _table_2(catalogue):
-    facts = {"GbE standard": "standard_1g", "10GbE standard": "standard_10g", "40GbE standard": "standard_40g",
-             "weight": "grams_per_metre", "diameter": "diameter_mm", "GbE range": "range_1g_m",
-             "10GbE range": "range_10g_m", "GbE transceiver cost": "transceiver_1g_usd",
-             "GbE transceiver power": "transceiver_1g_w", "10GbE transceiver power": "transceiver_10g_w",
-             "40GbE transceiver cost": "transceiver_40g_usd", "40GbE transceiver power": "transceiver_40g_w"}
-    rows = {f"{what}, {cable}": catalogue[cable].facts[fact] for what, fact in facts.items()
-            for cable in ("Cat-6", "Twinax", "MMF120") if fact in catalogue[cable].facts}
-    return rows | {"GbE transceiver cost, MMF120": catalogue["SFP"].price,
-                   "GbE transceiver power, MMF120": catalogue["SFP"].watts,
-                   "10GbE transceiver cost, MMF120": catalogue["SFP+"].price,
-                   "10GbE transceiver power, MMF120": catalogue["SFP+"].watts}
+    facts = {
+        "GbE standard": "standard_1g",
+        "10GbE standard": "standard_10g",
+        "40GbE standard": "standard_40g",
+        "weight": "grams_per_metre",
+        "diameter": "diameter_mm",
+        "GbE range": "range_1g_m",
+        "10GbE range": "range_10g_m",
+        "GbE transceiver cost": "transceiver_1g_usd",
+        "GbE transceiver power": "transceiver_1g_w",
+        "10GbE transceiver power": "transceiver_10g_w",
+        "40GbE transceiver cost": "transceiver_40g_usd",
+        "40GbE transceiver power": "transceiver_40g_w",
+    }
+    rows = {
+        f"{what}, {cable}": catalogue[cable].facts[fact]
+        for what, fact in facts.items()
+        for cable in ("Cat-6", "Twinax", "MMF120")
+        if fact in catalogue[cable].facts
+    }
+    return rows | {
+        "GbE transceiver cost, MMF120": catalogue["SFP"].price,
+        "GbE transceiver power, MMF120": catalogue["SFP"].watts,
+        "10GbE transceiver cost, MMF120": catalogue["SFP+"].price,
+        "10GbE transceiver power, MMF120": catalogue["SFP+"].watts,
+    }
 
 
 def _table_3(catalogue):
@@ -287,7 +336,8 @@ def _table_3(catalogue):
     for name in ("Broadcom BCM56820", "Fulcrum FM4224", "Fujitsu MB86C69RBC"):
         part = catalogue[name]
         given = {"ports": part.facts["ports"], "cost": part.price, "power": part.watts} | {
-            fact: part.facts.get(fact) for fact in ("latency", "area", "sram", "process")}
+            fact: part.facts.get(fact) for fact in ("latency", "area", "sram", "process")
+        }
         rows |= {f"{what}, {name}": value for what, value in given.items()}
     return rows
 
@@ -296,8 +346,11 @@ def _table_4(catalogue):
     rows = {}
     for name in ("SFP", "SFP+", "QSFP"):
         part = catalogue[name]
-        rows |= {f"rate, {name}": _gigabits(part), f"cost per Gb/s, {name}": part.price / _gigabits(part),
-                 f"power per Gb/s, {name}": 1e3 * part.watts / _gigabits(part)}
+        rows |= {
+            f"rate, {name}": _gigabits(part),
+            f"cost per Gb/s, {name}": part.price / _gigabits(part),
+            f"power per Gb/s, {name}": 1e3 * part.watts / _gigabits(part),
+        }
     return rows
 
 
@@ -309,8 +362,11 @@ def _table_5(catalogue):
 
 
 def _table_6(catalogue):
-    return {f"{what}, {name}": getattr(catalogue[name], field) for name in _CHIPS
-            for what, field in (("cost", "price"), ("power", "watts"))}
+    return {
+        f"{what}, {name}": getattr(catalogue[name], field)
+        for name in _CHIPS
+        for what, field in (("cost", "price"), ("power", "watts"))
+    }
 
 
 def _table_7(catalogue):
@@ -318,22 +374,29 @@ def _table_7(catalogue):
     for n in NETWORKS:
         switch = Switch(network=n)
         bill = switch.chips_and_optics()
-        rows |= {f"bisection bandwidth, network {n}": switch.bisection / (1000 * Gbps),
-                 f"cost, network {n}": catalogue.price(bill) / 1e6,
-                 f"power, network {n}": catalogue.watts(bill) / 1e3,
-                 f"cabling complexity, network {n}": switch.long_cables,
-                 f"space, network {n}": catalogue.rack_units(switch.boxes())}
+        rows |= {
+            f"bisection bandwidth, network {n}": switch.bisection / (1000 * Gbps),
+            f"cost, network {n}": catalogue.price(bill) / 1e6,
+            f"power, network {n}": catalogue.watts(bill) / 1e3,
+            f"cabling complexity, network {n}": switch.long_cables,
+            f"space, network {n}": catalogue.rack_units(switch.boxes()),
+        }
         if n != 1:
             printed = Bill({**bill, "CPU": tables.value("merchant", "V", f"CPU, network {n}")})
-            rows |= {f"cost, network {n}, 132 CPUs": catalogue.price(printed) / 1e6,
-                     f"power, network {n}, 132 CPUs": catalogue.watts(printed) / 1e3}
+            rows |= {
+                f"cost, network {n}, 132 CPUs": catalogue.price(printed) / 1e6,
+                f"power, network {n}, 132 CPUs": catalogue.watts(printed) / 1e3,
+            }
     return rows
 
 
 def _table_8(catalogue):
     device = {"flip-flops": 69_120, "LUTs": 69_120, "block RAMs": 148}  # all that a Virtex-5 LX110T has
-    return {f"share of {what}, {name}": 100 * tables.value("merchant", "VIII", f"{what}, {name}") / have
-            for what, have in device.items() for name in ("802.1ad", "EEP")}
+    return {
+        f"share of {what}, {name}": 100 * tables.value("merchant", "VIII", f"{what}, {name}") / have
+        for what, have in device.items()
+        for name in ("802.1ad", "EEP")
+    }
 
 
 def _fig_10(catalogue):
@@ -374,7 +437,8 @@ def _claims(catalogue):
         "48-port tree, core switches": old.switches_in(2),
         "48-port tree, cable": copper["metres"],
         "48-port tree, weight of the printed cable": tables.value("merchant", "claims", "48-port tree, cable")
-        * catalogue["Cat-6"].facts["grams_per_metre"] / 1e3,
+        * catalogue["Cat-6"].facts["grams_per_metre"]
+        / 1e3,
         "24-port tree of TORs, cost": tor / 1e6,
         "24-port tree of TORs, cost per port": tor / one.ports,
         "24-port tree of TORs, bundles": one.pods,
@@ -400,8 +464,18 @@ def _claims(catalogue):
     }
 
 
-_TABLES = {"I": _table_1, "II": _table_2, "III": _table_3, "IV": _table_4, "V": _table_5, "VI": _table_6,
-           "VII": _table_7, "VIII": _table_8, "fig10": _fig_10, "claims": _claims}
+_TABLES = {
+    "I": _table_1,
+    "II": _table_2,
+    "III": _table_3,
+    "IV": _table_4,
+    "V": _table_5,
+    "VI": _table_6,
+    "VII": _table_7,
+    "VIII": _table_8,
+    "fig10": _fig_10,
+    "claims": _claims,
+}
 
 
 def _whole(count):
@@ -410,4 +484,3 @@ def _whole(count):
         return count
     count = np.asarray(count).item()
     return int(count) if count == int(count) else count
-

@@ -36,8 +36,11 @@ class Part:
     facts: Mapping = field(default_factory=dict)  # anything else: ports, rates, grams per metre
 
     def __post_init__(self):
-        for what, value, unit in (("price", self.price, ""), ("power", self.watts, " W"),
-                                  ("space", self.rack_units, " RU")):
+        for what, value, unit in (
+            ("price", self.price, ""),
+            ("power", self.watts, " W"),
+            ("space", self.rack_units, " RU"),
+        ):
             if value is not None and not np.all((np.asarray(value) >= 0) & np.isfinite(value)):
                 raise BadPart(f"{what} of part {self.name!r} must be at least 0{unit}, not {np.min(value):g}{unit}")
 
@@ -72,8 +75,11 @@ class Bill(Mapping):
     __rmul__ = __mul__
 
     def __eq__(self, other):
-        return isinstance(other, Bill) and self._counts.keys() == other._counts.keys() and all(
-            np.array_equal(n, other[part]) for part, n in self._counts.items())
+        return (
+            isinstance(other, Bill)
+            and self._counts.keys() == other._counts.keys()
+            and all(np.array_equal(n, other[part]) for part, n in self._counts.items())
+        )
 
     __hash__ = None  # type: ignore[assignment]  # counts may be arrays
 
@@ -121,8 +127,13 @@ class Catalogue:
         if not isinstance(shelf, dict) or not all(isinstance(entry, dict) for entry in shelf.values()):
             raise BadPart(f"catalogue {where} must hold tables named [parts.NAME], not {shelf!r}")
         date = str(page.get("date", ""))
-        return cls(title=page.get("title", where), currency=currency, date=date, source=page.get("source", ""),
-                   parts={name: _part(name, entry, currency, date, where) for name, entry in shelf.items()})
+        return cls(
+            title=page.get("title", where),
+            currency=currency,
+            date=date,
+            source=page.get("source", ""),
+            parts={name: _part(name, entry, currency, date, where) for name, entry in shelf.items()},
+        )
 
     def __getitem__(self, name: str) -> Part:
         if name not in self.parts:
@@ -143,8 +154,11 @@ class Catalogue:
         merged = dict(ours)
         for name, part in other.parts.items():
             old = ours.get(name, Part(name=name))
-            known = {key: getattr(part, key) for key in ("price", "watts", "rack_units", "date", "source")
-                     if getattr(part, key) not in (None, "")}
+            known = {
+                key: getattr(part, key)
+                for key in ("price", "watts", "rack_units", "date", "source")
+                if getattr(part, key) not in (None, "")
+            }
             fitted = part.fitted if {"price", "watts"} & known.keys() else old.fitted
             merged[name] = replace(old, **known, fitted=fitted, facts={**old.facts, **part.facts})
         return replace(self, parts=merged, currency=currency, title=f"{self.title} with {other.title}")

@@ -31,8 +31,9 @@ def draw(what: str, path, **given) -> None:
         try:
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
         except OSError as error:
-            raise BadInput(f"plot must go into a file that can be written, not {str(path)!r} "
-                           f"({error.strerror})") from None
+            raise BadInput(
+                f"plot must go into a file that can be written, not {str(path)!r} ({error.strerror})"
+            ) from None
         finally:
             pyplot.close(figure)
 
@@ -43,13 +44,16 @@ def _shoal(axes, nodes=512, ports=64, catalogue=None):
         raise BadInput("plot must have prices for packet switch, packet NIC and Shoal NIC, not only for some of them")
     for nic in (2, 3):
         rack = shoal.Rack(nodes=nodes, ports=ports, nic=nic)
-        line, = axes.plot(100 * price, rack.cost_ratio(price, catalogue), label=f"Shoal NIC at {nic} packet NICs")
+        (line,) = axes.plot(100 * price, rack.cost_ratio(price, catalogue), label=f"Shoal NIC at {nic} packet NICs")
         for saving in (0, 0.4):
             axes.plot(100 * rack.circuit_price(saving, catalogue), 1 - saving, "o", color=line.get_color())
     axes.axhline(1, color="0.7", lw=0.8)
     axes.axhline(0.6, color="0.7", lw=0.8, ls="--")
-    axes.set(xlabel="price of a circuit switch, % of a packet switch", ylabel="cost of Shoal over the packet network",
-             title=f"{nodes} nodes (after Shoal, Fig. 11)")
+    axes.set(
+        xlabel="price of a circuit switch, % of a packet switch",
+        ylabel="cost of Shoal over the packet network",
+        title=f"{nodes} nodes (after Shoal, Fig. 11)",
+    )
     axes.legend(frameon=False)
 
 
@@ -61,8 +65,12 @@ def _merchant(axes, radix=24, catalogue=None):
             ports.append(step.ports)
             dollars.append(catalogue.price(step.chips_and_optics()) / step.ports)
         axes.plot(ports, dollars, ".-", label=f"network {network}: {what}")
-    axes.set(xlabel="ports, growing pod by pod", ylabel="dollars per port, chips and optics", ylim=(0, None),
-             title=f"merchant silicon, {radix}-port chips")
+    axes.set(
+        xlabel="ports, growing pod by pod",
+        ylabel="dollars per port, chips and optics",
+        ylim=(0, None),
+        title=f"merchant silicon, {radix}-port chips",
+    )
     axes.legend(frameon=False)
 
 
@@ -71,8 +79,12 @@ def _stardust(axes, catalogue=None):
     for bundle in (1, 2, 4):
         axes.semilogx(hosts, stardust.against(hosts, bundle, catalogue)["cost"], label=f"fat tree, bundle {bundle}")
     axes.axhline(1, color="0.7", lw=0.8)
-    axes.set(xlabel="hosts of 25 Gb/s", ylabel="cost of Stardust over the fat tree", ylim=(0, None),
-             title="prices of September 2018 (after Stardust, Fig. 11a)")
+    axes.set(
+        xlabel="hosts of 25 Gb/s",
+        ylabel="cost of Stardust over the fat tree",
+        ylim=(0, None),
+        title="prices of September 2018 (after Stardust, Fig. 11a)",
+    )
     axes.legend(frameon=False)
 
 
@@ -114,5 +126,11 @@ def _compare(axes, entries=()):
     axes.legend(frameon=False, fontsize=8)
 
 
-_PICTURES: dict[str, Any] = {"shoal": _shoal, "merchant": _merchant, "stardust": _stardust, "fpga": _fpga,
-                             "tdma": _tdma, "compare": _compare}
+_PICTURES: dict[str, Any] = {
+    "shoal": _shoal,
+    "merchant": _merchant,
+    "stardust": _stardust,
+    "fpga": _fpga,
+    "tdma": _tdma,
+    "compare": _compare,
+}

@@ -128,8 +128,12 @@ class Rack:
         """On-chip memory of a NIC by structure, in bits (§3.5, §4.2); the feedback matrix is Θ(N² log N)."""
         width = np.ceil(np.log2(self.nodes)).astype(int)
         others = self.nodes - 1
-        return {"cells": _whole(8 * self.buffer_on_chip), "last_sent": _whole(others * width),
-                "last_received": _whole(others * width), "feedback": _whole(others * others * width)}
+        return {
+            "cells": _whole(8 * self.buffer_on_chip),
+            "last_sent": _whole(others * width),
+            "last_received": _whole(others * width),
+            "feedback": _whole(others * others * width),
+        }
 
 
 def nic_watts(overhead=NIC_OVERHEAD, bandwidth=1.0):
@@ -147,8 +151,13 @@ def chassis(nodes, rate: Rate = 100 * Gbps, catalogue: Catalogue | None = None) 
     part = (catalogue or Catalogue.named(CATALOGUE))["chassis switch"]
     require(rate in (10 * Gbps, 100 * Gbps), "rate", "10 Gbps or 100 Gbps, as the chassis has ports", rate)
     count = -(-np.asarray(nodes) // part.facts["ports_100g" if rate == 100 * Gbps else "ports_10g"])
-    return {"chassis": _whole(count), "watts": count * part.watts, "rack_units": count * part.rack_units,
-            "power_share": count * part.watts / RACK_WATTS, "space_share": count * part.rack_units / RACK_UNITS}
+    return {
+        "chassis": _whole(count),
+        "watts": count * part.watts,
+        "rack_units": count * part.rack_units,
+        "power_share": count * part.watts / RACK_WATTS,
+        "space_share": count * part.rack_units / RACK_UNITS,
+    }
 
 
 def schedule_bits(nodes, ports):
@@ -157,6 +166,7 @@ def schedule_bits(nodes, ports):
 
 
 # ---------------------------------------------------------------- time
+
 
 def epoch(nodes, slot: Time, channels=1):
     """Time in which every node meets every other, in ps; each of `channels` serves its share of them (§3.4)."""
@@ -196,6 +206,7 @@ def epochs_to_uniform(nodes: int) -> int:
 
 # ---------------------------------------------------------------- failures (§3.5, Table 1)
 
+
 def failed_slots(ports: int, component: str, *, survivors: bool = False, duplex: bool = True) -> float:
     """Share of slots lost when one `component` of a full two-stage rack fails, counted pair by pair.
 
@@ -225,22 +236,35 @@ def failed_slots(ports: int, component: str, *, survivors: bool = False, duplex:
     return float(np.mean((broken | broken.T)[counted]))
 
 
-FAILURES = {"node-leaf link": lambda n: 1 / n, "leaf switch": lambda n: (2 * n) ** -0.5,
-            "leaf-spine link": lambda n: 2 / n, "spine switch": lambda n: 2 * 2**0.5 / n**0.5}
+FAILURES = {
+    "node-leaf link": lambda n: 1 / n,
+    "leaf switch": lambda n: (2 * n) ** -0.5,
+    "leaf-spine link": lambda n: 2 / n,
+    "spine switch": lambda n: 2 * 2**0.5 / n**0.5,
+}
 
 
 # ---------------------------------------------------------------- the cell header (Fig. 5)
+
 
 def header_bits(nodes: int = 1024, header: Size = 8) -> dict:
     """Widths of the cell header's fields for racks of up to `nodes`; the sequence number takes what is left."""
     name = (nodes - 1).bit_length()
     feedback = (2 * nodes - 2).bit_length()  # at most len(Q) + len(R) - 1 = N + (N - 1) - 1
-    fixed = {"destination id": name, "source id": name, "rate limit feedback": feedback, "start-of-packet": 1,
-             "end-of-packet": 1, "last-cell-dropped": 1, "CRC checksum": 8}
+    fixed = {
+        "destination id": name,
+        "source id": name,
+        "rate limit feedback": feedback,
+        "start-of-packet": 1,
+        "end-of-packet": 1,
+        "last-cell-dropped": 1,
+        "CRC checksum": 8,
+    }
     return {**fixed, "sequence number": 8 * header - sum(fixed.values())}
 
 
 # ---------------------------------------------------------------- printed beside computed
+
 
 def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
     """A printed table of the paper with our numbers beside it: 1, fig3, fig5, appB or claims."""
@@ -251,8 +275,11 @@ def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
 def _table_1(catalogue):
     ports, nodes = 32, 512
     rules = {"": {"survivors": True, "duplex": False}, ", all nodes and ways": {}}
-    return {f"1 {component}{reading}": failed_slots(ports, component, **rule) / FAILURES[component](nodes)
-            for reading, rule in rules.items() for component in FAILURES}
+    return {
+        f"1 {component}{reading}": failed_slots(ports, component, **rule) / FAILURES[component](nodes)
+        for reading, rule in rules.items()
+        for component in FAILURES
+    }
 
 
 def _fig_3(catalogue):
@@ -265,9 +292,11 @@ def _fig_5(catalogue):
 
 def _appendix_b(catalogue):
     nic = sum(Rack(nodes=500).state_bits.values())
-    return {"NIC, block RAM": 100 * nic / STRATIX_BITS,
-            "switch, block RAM": 100 * schedule_bits(500, 64) / STRATIX_BITS,
-            "NIC power for Shoal's functions": 100 * NIC_OVERHEAD}
+    return {
+        "NIC, block RAM": 100 * nic / STRATIX_BITS,
+        "switch, block RAM": 100 * schedule_bits(500, 64) / STRATIX_BITS,
+        "NIC power for Shoal's functions": 100 * NIC_OVERHEAD,
+    }
 
 
 def _claims(catalogue):

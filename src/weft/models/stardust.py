@@ -25,6 +25,7 @@ VOQ_BYTES = 32  # App. C: 128K VOQs take about 4 MB
 
 # ---------------------------------------------------------------- elements of a fat tree (App. A, Table 2)
 
+
 @dataclass(frozen=True, kw_only=True)
 class Tree:
     """A fat tree of `tiers` tiers above its edge switches, fully built. Printed symbols are in brackets.
@@ -47,8 +48,12 @@ class Tree:
             require(np.all(np.asarray(self.radix) % 2 == 0), "radix", "even", self.radix)
             object.__setattr__(self, "up", self.radix // 2)
         else:
-            require(np.all((np.asarray(self.up) >= 1) & (np.asarray(self.up) < self.radix)), "up",
-                    f"between 1 and {self.radix - 1}", self.up)
+            require(
+                np.all((np.asarray(self.up) >= 1) & (np.asarray(self.up) < self.radix)),
+                "up",
+                f"between 1 and {self.radix - 1}",
+                self.up,
+            )
 
     @property
     def tors(self):
@@ -173,8 +178,11 @@ class Network:
         for size in (1, 2, 4):
             many = np.where(np.asarray(self.module) == size, 2 * tiers * fibres, 0)
             optics[f"{25 * size}G module"] = _whole(many)
-        return self.device_parts() + Bill(optics) + Bill({
-            "copper 2 m": self.hosts, "fibre 100 m": _whole(long), "fibre 10 m": _whole(tiers * fibres - long)})
+        return (
+            self.device_parts()
+            + Bill(optics)
+            + Bill({"copper 2 m": self.hosts, "fibre 100 m": _whole(long), "fibre 10 m": _whole(tiers * fibres - long)})
+        )
 
     @property
     def relative_power(self):
@@ -200,14 +208,21 @@ def against(hosts, bundle, catalogue: Catalogue | None = None, **more) -> dict:
     ours = Network(hosts=hosts, module=module, **more)
     theirs = Network(hosts=hosts, stardust=False, bundle=bundle, **more)
     catalogue = ours.catalogue(catalogue)
-    return {"tiers": ours.tiers, "tiers_fat_tree": theirs.tiers, "devices": ours.devices,
-            "devices_fat_tree": theirs.devices, "links": ours.links, "links_fat_tree": theirs.links,
-            "cost": catalogue.price(ours.parts()) / catalogue.price(theirs.parts()),
-            "power": ours.relative_power / theirs.relative_power,
-            "fabric_power": AREA_RATIO * ours.devices / theirs.devices}
+    return {
+        "tiers": ours.tiers,
+        "tiers_fat_tree": theirs.tiers,
+        "devices": ours.devices,
+        "devices_fat_tree": theirs.devices,
+        "links": ours.links,
+        "links_fat_tree": theirs.links,
+        "cost": catalogue.price(ours.parts()) / catalogue.price(theirs.parts()),
+        "power": ours.relative_power / theirs.relative_power,
+        "fabric_power": AREA_RATIO * ours.devices / theirs.devices,
+    }
 
 
 # ---------------------------------------------------------------- pipelines and packing (§2.3, App. B, Fig. 3)
+
 
 def packet_rate(size, bandwidth: Rate = 12_800 * Gbps, gap=GAP):
     """Packets a second of `size` bytes on `bandwidth`."""
@@ -239,6 +254,7 @@ def needed_clock(size, link: Rate = 40 * Gbps, path=32, extra=0, gap=GAP):
 
 
 # ---------------------------------------------------------------- credits, queues, tables, reachability
+
 
 def least_credit(bandwidth: Rate = 10 * Tbps, clock=1e9, clocks=2) -> float:
     """Bytes of the smallest credit with which a scheduler that issues one every `clocks` fills `bandwidth` (§4.1)."""
@@ -326,6 +342,7 @@ class Reachability:
 
 # ---------------------------------------------------------------- printed beside computed
 
+
 def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
     """A printed table of the paper with our numbers beside it: 1 to 4, fig2, fig3, fig10d, fig11 or claims."""
     key = tables.find("stardust", key)
@@ -344,23 +361,39 @@ def _table_2(catalogue):
         tree = Tree(radix=8, uplinks=3, bundle=2, tiers=n)
         k, t, links = tree.radix, tree.uplinks, tree.bundle
         high = _tiers(n)
-        rows |= {f"ToRs, {high}": tree.tors / k**n, f"switches, {high}": tree.switches / (t * k ** (n - 1)),
-                 f"switches per ToR, {high}": tree.switches_per_tor / (t / k),
-                 f"link bundles, {high}": tree.bundles / (t * k**n),
-                 f"links per ToR, {high}": tree.links_per_tor / (t * links)}
+        rows |= {
+            f"ToRs, {high}": tree.tors / k**n,
+            f"switches, {high}": tree.switches / (t * k ** (n - 1)),
+            f"switches per ToR, {high}": tree.switches_per_tor / (t / k),
+            f"link bundles, {high}": tree.bundles / (t * k**n),
+            f"links per ToR, {high}": tree.links_per_tor / (t * links),
+        }
     return rows
 
 
 def _table_3(catalogue):
-    return {name: part.price for name, part in catalogue.parts.items()
-            if name not in ("Fabric Adapter", "Fabric Element")}
+    return {
+        name: part.price for name, part in catalogue.parts.items() if name not in ("Fabric Adapter", "Fabric Element")
+    }
 
 
 def _table_4(catalogue):
     r = Reachability()
-    return {"f": r.clock / 1e9, "c": r.cycles, "t'": r.interval / us, "b": r.bitmap, "B": r.message,
-            "h": r.hosts_per_adapter, "N": r.hosts, "n": r.tiers, "M": r.messages, "th": r.threshold,
-            "s": r.link / Gbps, "pd, first hop": r.delays[0] / ns, "pd, other hops": r.delays[1] / ns}
+    return {
+        "f": r.clock / 1e9,
+        "c": r.cycles,
+        "t'": r.interval / us,
+        "b": r.bitmap,
+        "B": r.message,
+        "h": r.hosts_per_adapter,
+        "N": r.hosts,
+        "n": r.tiers,
+        "M": r.messages,
+        "th": r.threshold,
+        "s": r.link / Gbps,
+        "pd, first hop": r.delays[0] / ns,
+        "pd, other hops": r.delays[1] / ns,
+    }
 
 
 def _fig_2(catalogue):
@@ -388,8 +421,7 @@ def _fig_3(catalogue):
 
 def _fig_10d(catalogue):
     bits = lookup_bits(32_000)
-    return {"area per Tb/s": 100 * AREA_RATIO,
-            "lookup tables": 100 * bits["element"] / bits["switch"]}
+    return {"area per Tb/s": 100 * AREA_RATIO, "lookup tables": 100 * bits["element"] / bits["switch"]}
 
 
 def _fig_11(catalogue):
@@ -398,9 +430,11 @@ def _fig_11(catalogue):
         for bundle in (1, 2, 4):
             found = against(hosts, bundle, catalogue)
             best = min(against(hosts, bundle, catalogue, module=m)["cost"] for m in (1, 2, 4))
-            rows |= {f"cost, {hosts:,} hosts, bundle {bundle}": found["cost"],
-                     f"cost, {hosts:,} hosts, bundle {bundle}, cheapest modules": best,
-                     f"power, {hosts:,} hosts, bundle {bundle}": found["power"]}
+            rows |= {
+                f"cost, {hosts:,} hosts, bundle {bundle}": found["cost"],
+                f"cost, {hosts:,} hosts, bundle {bundle}, cheapest modules": best,
+                f"power, {hosts:,} hosts, bundle {bundle}": found["power"],
+            }
     return rows
 
 
@@ -421,8 +455,10 @@ def _claims(catalogue):
         "parallelism at 64 B": parallelism(64),
         "parallelism at 256 B": parallelism(256),
         "parallelism at 256 B, gap of 8 B": parallelism(256, gap=8),
-        **{f"scale without bundles of 8, {_tiers(n)}": Tree(radix=256, tiers=n).tors / Tree(radix=32, tiers=n).tors
-           for n in (1, 2, 3)},
+        **{
+            f"scale without bundles of 8, {_tiers(n)}": Tree(radix=256, tiers=n).tors / Tree(radix=32, tiers=n).tors
+            for n in (1, 2, 3)
+        },
         "devices for 10,000 hosts, bundle 1 against 4": _fewer(10_000, 1, 4, "devices"),
         "lanes for 10,000 hosts, bundle 1 against 4": _fewer(10_000, 1, 4, "links"),
         "devices for 20,000 hosts, bundle 1 against 4": _fewer(20_000, 1, 4, "devices"),
@@ -481,11 +517,19 @@ def _fewer(hosts, small, large, what):
     return "fewer" if a < b else "as many" if a == b else "more"
 
 
-_TABLES = {"1": _table_1, "2": _table_2, "3": _table_3, "4": _table_4, "fig2": _fig_2, "fig3": _fig_3,
-           "fig10d": _fig_10d, "fig11": _fig_11, "claims": _claims}
+_TABLES = {
+    "1": _table_1,
+    "2": _table_2,
+    "3": _table_3,
+    "4": _table_4,
+    "fig2": _fig_2,
+    "fig3": _fig_3,
+    "fig10d": _fig_10d,
+    "fig11": _fig_11,
+    "claims": _claims,
+}
 
 
 def _whole(count):
     """A count as an int where it is one number, as an array where it is many."""
     return int(count) if np.ndim(count) == 0 else count
-

@@ -52,8 +52,16 @@ class Row:
 
     def as_json(self) -> dict:
         printed = float(self.printed) if isinstance(self.printed, Decimal) else self.printed
-        return {"name": self.name, "printed": printed, "computed": plain(self.computed), "unit": self.unit,
-                "note": self.note, "difference": self.difference, "verdict": self.verdict, "claim": self.claim}
+        return {
+            "name": self.name,
+            "printed": printed,
+            "computed": plain(self.computed),
+            "unit": self.unit,
+            "note": self.note,
+            "difference": self.difference,
+            "verdict": self.verdict,
+            "claim": self.claim,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +75,14 @@ class Table:
     note: str = ""
 
     def as_json(self) -> dict:
-        return {"paper": self.paper, "table": self.key, "title": self.title, "note": self.note,
-                "rows": [row.as_json() for row in self.rows], "verdicts": self.verdicts}
+        return {
+            "paper": self.paper,
+            "table": self.key,
+            "title": self.title,
+            "note": self.note,
+            "rows": [row.as_json() for row in self.rows],
+            "verdicts": self.verdicts,
+        }
 
     @property
     def verdicts(self) -> dict:
@@ -85,10 +99,12 @@ class Table:
                     notes.append(row.note)
                 mark = f"[{notes.index(row.note) + 1}]"
             gap = "" if row.difference is None else _show(row.difference, sign=True)
-            lines.append((row.claim, row.name, _show(row.printed), _show(row.computed), gap, row.unit, row.verdict,
-                          mark))
-        text = columns(("claim", "", "printed", "computed", "difference", "unit", "verdict", "note"), lines,
-                       right=(2, 3, 4))
+            lines.append(
+                (row.claim, row.name, _show(row.printed), _show(row.computed), gap, row.unit, row.verdict, mark)
+            )
+        text = columns(
+            ("claim", "", "printed", "computed", "difference", "unit", "verdict", "note"), lines, right=(2, 3, 4)
+        )
         foot = [f"[{i}] {note}" for i, note in enumerate(notes, 1)] + ([self.note] if self.note else [])
         return "\n".join([self.title, "", text, *([""] if foot else []), *foot])
 
@@ -116,9 +132,18 @@ def beside(paper: str, key: str, computed: Mapping) -> Table:
     stray = [name for name in computed if name not in names]
     if stray:
         raise KeyError(f"table {key} of {paper} prints no row {stray[0]!r}")
-    rows = [Row(name=row["name"], printed=row.get("printed"), computed=computed.get(row["name"]),
-                unit=row.get("unit", ""), note=row.get("note", ""), kind=row.get("kind", ""),
-                claim=row.get("claim", "")) for row in page["row"]]
+    rows = [
+        Row(
+            name=row["name"],
+            printed=row.get("printed"),
+            computed=computed.get(row["name"]),
+            unit=row.get("unit", ""),
+            note=row.get("note", ""),
+            kind=row.get("kind", ""),
+            claim=row.get("claim", ""),
+        )
+        for row in page["row"]
+    ]
     return Table(paper=paper, key=key, title=page["title"], rows=rows, note=page.get("note", ""))
 
 
@@ -151,8 +176,10 @@ def columns(head: Sequence[str], lines: Sequence[Sequence[str]], right=()) -> st
     wide = [max(len(line[i]) for line in grid) for i in range(len(keep))]
     rule = ["-" * w for w in wide]
     pad = [str.rjust if i in right else str.ljust for i in keep]
-    return "\n".join("  ".join(p(cell, w) for p, cell, w in zip(pad, line, wide, strict=True)).rstrip()
-                     for line in (grid[0], rule, *grid[1:]))
+    return "\n".join(
+        "  ".join(p(cell, w) for p, cell, w in zip(pad, line, wide, strict=True)).rstrip()
+        for line in (grid[0], rule, *grid[1:])
+    )
 
 
 def plain(value):

@@ -99,6 +99,7 @@ def slot_within(wait: Time, hosts, guard: Time = 15 * us):
 
 # ---------------------------------------------------------------- the controller (§4.4)
 
+
 def controller_hosts(nics=8, hosts_per_nic=24):
     """Hosts that one controller reaches when each of its NICs serves one edge switch."""
     within("nics", nics, 1)
@@ -116,11 +117,13 @@ def parts(hosts, hosts_per_switch=24, nics=8) -> Bill:
     within("hosts", hosts, 1)
     controller_hosts(nics, hosts_per_switch)
     switches = -(-np.asarray(hosts) // hosts_per_switch)
-    return Bill({"fabric manager": _whole(-(-switches // nics)), "fabric manager NIC": _whole(switches),
-                 "host NIC": hosts})
+    return Bill(
+        {"fabric manager": _whole(-(-switches // nics)), "fabric manager NIC": _whole(switches), "host NIC": hosts}
+    )
 
 
 # ---------------------------------------------------------------- pause frames (§3.2.2, §5.1)
+
 
 def quantum(link: Rate = 10 * Gbps) -> float:
     """One unit of pause time, in ps."""
@@ -150,6 +153,7 @@ def ramp(start: Rate = 1 * Gbps, end: Rate = 10 * Gbps, rtt: Time = 250 * us, se
 
 # ---------------------------------------------------------------- printed beside computed
 
+
 def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
     """Printed numbers of the paper with ours beside them: 5.1, 6 or claims."""
     key = tables.find("tdma", key)
@@ -157,10 +161,18 @@ def table(key: str, catalogue: Catalogue | None = None) -> tables.Table:
 
 
 def _table_51():
-    return {"class field, 802.1Qbb": int(np.log2(CLASSES["802.1Qbb"])), "classes, 802.1Qbb": CLASSES["802.1Qbb"],
-            "class field, extended": int(np.log2(CLASSES["extended"])), "classes, extended": CLASSES["extended"],
-            "pause unit": QUANTUM_BITS, "pause time field": (LONGEST_QUANTA + 1).bit_length() - 1,
-            "EtherType": "0x8808", "opcode, 802.3x": "0x0001", "opcode, 802.1Qbb": "0x0101", "frame size": FRAME}
+    return {
+        "class field, 802.1Qbb": int(np.log2(CLASSES["802.1Qbb"])),
+        "classes, 802.1Qbb": CLASSES["802.1Qbb"],
+        "class field, extended": int(np.log2(CLASSES["extended"])),
+        "classes, extended": CLASSES["extended"],
+        "pause unit": QUANTUM_BITS,
+        "pause time field": (LONGEST_QUANTA + 1).bit_length() - 1,
+        "EtherType": "0x8808",
+        "opcode, 802.3x": "0x0001",
+        "opcode, 802.1Qbb": "0x0101",
+        "frame size": FRAME,
+    }
 
 
 def _table_6():

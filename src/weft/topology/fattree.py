@@ -129,8 +129,10 @@ def folded_clos(nodes, ports):
     most = ports * ports // 2
     if np.any(nodes > most):
         need = int(np.ceil(np.sqrt(2 * int(nodes.max()))))
-        raise BadInput(f"nodes must be at most {int(most.max())} with {int(ports.max())}-port switches in two stages, "
-                       f"not {int(nodes.max())} (switches of {need + need % 2} ports would do)")
+        raise BadInput(
+            f"nodes must be at most {int(most.max())} with {int(ports.max())}-port switches in two stages, "
+            f"not {int(nodes.max())} (switches of {need + need % 2} ports would do)"
+        )
     half = ports // 2
     leaves = -(-nodes // half)
     planes_per_spine = ports // leaves

@@ -67,8 +67,10 @@ def test_all_switches_are_all_links():
         ("link core0.0", "a link must be named A-B after its ends, not 'core0.0'"),
         ("switch h3", "a switch to fail must be a switch, not the host 'h3'"),
         ("switches 200%", "a share of switches must be a percentage from 0% to 100%, not '200%'"),
-        ("switch core0.0 at 2us until 1us",
-         "a failure must end after it begins, not 'switch core0.0 at 2us until 1us'"),
+        (
+            "switch core0.0 at 2us until 1us",
+            "a failure must end after it begins, not 'switch core0.0 at 2us until 1us'",
+        ),
         (
             "link edge0.0-agg0.0 at 1us until 9us, link agg0.0-edge0.0 at 3us",
             "link agg0.0-edge0.0 must be back before it fails again, not fail at 1 us, come back at 9 us, and fail at "

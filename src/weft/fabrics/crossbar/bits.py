@@ -14,6 +14,7 @@ NOBODY = -1
 _0, _1, _63, _64 = (np.uint64(k) for k in (0, 1, 63, 64))
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
+
 def words(ports: int) -> int:
     """Words that a set of `ports` ports takes."""
     return -(-ports // 64)

@@ -74,4 +74,3 @@ def starvation(ports: int) -> int:
 def emulating_speedup(ports: int) -> Fraction:
     """Speed-up that is necessary and sufficient to emulate FIFO output queueing (Chuang and others 1999): 2 - 1/N."""
     return 2 - Fraction(1, ports)
-

@@ -36,9 +36,10 @@ class Crossbar:
         "voq", "where cells wait: at inputs (fifo, voq, shared), also at outputs (cioq), at crosspoints (cicq), "
         "in sub-switches (hierarchical, gcq), or at outputs alone (oq)"
     )  # fmt: skip
-    scheduler: Literal[
-        "islip", "rrm", "pim", "drrm", "wavefront", "lqf", "ocf", "mwm", "msm", "eslip", "ccf", "lihp", "rr"
-    ] | None = param(None, "who is matched with whom; by default islip, and round robin where no matching is needed")
+    scheduler: (
+        Literal["islip", "rrm", "pim", "drrm", "wavefront", "lqf", "ocf", "mwm", "msm", "eslip", "ccf", "lihp", "rr"]
+        | None
+    ) = param(None, "who is matched with whom; by default islip, and round robin where no matching is needed")
     iterations: int = param(1, "iterations of the scheduler in a slot")
     depth: int | None = param(None, "cells in a virtual output queue; by default 64, and 16 in gcq")
     crosspoint: int = param(2, "cells in a crosspoint buffer (cicq)")

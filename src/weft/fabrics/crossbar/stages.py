@@ -364,9 +364,7 @@ def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, g
                     choice[moves] = np.uint64(i) << _32 | np.uint64(j)
                     moves += 1
                     break
-    left = merge(
-        base, n, rows, 0, False, cells, info, ready, free, level, queue, grant, owner, gone
-    )
+    left = merge(base, n, rows, 0, False, cells, info, ready, free, level, queue, grant, owner, gone)
     for k in range(moves):
         i, j = np.int64(choice[k] >> _32), np.int64(choice[k] & _LOW)
         r = i // group
@@ -388,9 +386,7 @@ def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells,
     rows = n // group
     addresses = n * rows
     buffers = addresses + rows * n
-    left = merge(
-        buffers, n, rows, slot * fast, True, cells, info, ready, free, level, queue, grant, owner, gone
-    )
+    left = merge(buffers, n, rows, slot * fast, True, cells, info, ready, free, level, queue, grant, owner, gone)
     for g in range(slot * fast, (slot + 1) * fast):
         turn = g % group
         for r in range(rows):

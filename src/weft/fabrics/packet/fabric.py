@@ -530,5 +530,3 @@ def _sample(state, now) -> None:
     samples[sampling[0], 1:] = state.hosts["delivered"]
     sampling[0] += 1
     sampling[2] = samples[sampling[0] - 1, 0] + sampling[1]
-
-

@@ -32,11 +32,13 @@ class Settings:
         52, "bytes of each packet that are no payload: IP 20, TCP 20, timestamps 12", origin="RFC 791, 9293 and 7323"
     )
     control: int = param(
-        90, "bytes an ACK occupies on the wire, preamble and gap included",
+        90,
+        "bytes an ACK occupies on the wire, preamble and gap included",
         origin="RFC 791, 9293 and 7323: 52 B and Ethernet's 38",
     )
     routing: str = param(
-        "ecmp", f"how packets choose among equal paths: {', '.join(ROUTINGS)}",
+        "ecmp",
+        f"how packets choose among equal paths: {', '.join(ROUTINGS)}",
         origin="assumed: what datacenters use for TCP",
     )
     queue: str = param("droptail", f"what switch ports do: {', '.join(QUEUES)}", origin="assumed")
@@ -44,14 +46,16 @@ class Settings:
         100, "data packets a switch port holds", origin="assumed: that of Shoal §7.3 and Stardust App. G"
     )
     share: float = param(
-        0.0, "dynamic threshold: a port may take this many times what is free of its switch's buffers",
+        0.0,
+        "dynamic threshold: a port may take this many times what is free of its switch's buffers",
         origin="assumed: ports have their own buffers",
     )
     mark_from: int = param(
         0, "packets above which ECN marks begin; 0 never marks", origin="off: the protocol uses no marks"
     )
     mark_all: int = param(
-        0, "packets above which every packet is marked; 0 is mark_from, a step",
+        0,
+        "packets above which every packet is marked; 0 is mark_from, a step",
         origin="off: the protocol uses no marks, or a step (SIGCOMM '10 §3.1)",
     )
     mark_chance: float = param(
@@ -60,7 +64,8 @@ class Settings:
 
     initial_window: int = param(10, "segments sent at once when a flow starts", origin="RFC 6928 §2")
     threshold: int = param(
-        0, "segments at which slow start ends at first; 0 is at a loss or a mark",
+        0,
+        "segments at which slow start ends at first; 0 is at a loss or a mark",
         origin="RFC 5681 §3.1: arbitrarily high",
     )
     max_window: int = param(1024, "segments that may be on their way", origin="assumed: no limit that matters")
@@ -79,7 +84,8 @@ class Settings:
     )
     sack: bool = param(False, "selective acknowledgements", origin="off: RFC 5681 and 6582 do without")
     blocks: int = param(
-        3, "runs of segments that a selective acknowledgement names at most",
+        3,
+        "runs of segments that a selective acknowledgement names at most",
         origin="RFC 2018 §3: three beside timestamps",
     )
     limited: bool = param(True, "limited transmit (RFC 3042)", origin="RFC 3042")
@@ -89,32 +95,39 @@ class Settings:
     subflows: int = param(1, "subflows of an MPTCP flow", origin="one, but for MPTCP")
     coupled: bool = param(True, "windows of subflows grow together (MPTCP)", origin="RFC 6356 §3")
     reinject: bool = param(
-        False, "send what a subflow that timed out has not delivered on the others (MPTCP)",
+        False,
+        "send what a subflow that timed out has not delivered on the others (MPTCP)",
         origin="off: RFC 8684 §3.3.6 leaves it to the sender",
     )
     receive_window: int = param(
-        0, "segments of a flow that may be beyond the first one missing (MPTCP); 0 is max_window for each subflow",
+        0,
+        "segments of a flow that may be beyond the first one missing (MPTCP); 0 is max_window for each subflow",
         origin="assumed: no limit that matters",
     )
     opportunistic: bool = param(
-        False, "send again, on a subflow that could send, what holds the receive window up (MPTCP)",
+        False,
+        "send again, on a subflow that could send, what holds the receive window up (MPTCP)",
         origin="off: NSDI '12 §4.2 has it for small receive windows",
     )
     penalise: bool = param(
-        False, "halve the window of the subflow that held the receive window up (MPTCP)",
+        False,
+        "halve the window of the subflow that held the receive window up (MPTCP)",
         origin="off: NSDI '12 §4.2 has it for small receive windows",
     )
 
     prefer: int = param(
-        255, "headers that may pass before a waiting data packet goes; 255 is strict priority",
+        255,
+        "headers that may pass before a waiting data packet goes; 255 is strict priority",
         origin="strict priority (IEEE 802.1Q)",
     )
     trim_tail: bool = param(
-        True, "trim the packet at the tail instead of the newcomer every other time, at random",
+        True,
+        "trim the packet at the tail instead of the newcomer every other time, at random",
         origin="NDP, SIGCOMM '17 §3.1",
     )
     scoreboard: bool = param(
-        True, "leave paths out for a while that fail twice as often as all together (NDP)",
+        True,
+        "leave paths out for a while that fail twice as often as all together (NDP)",
         origin="NDP, SIGCOMM '17 §3.2.3; thresholds assumed",
     )
     bounce: bool = param(
@@ -124,7 +137,8 @@ class Settings:
     xoff: int = param(15, "packets from one port at which its sender is told to pause", origin="assumed")
     xon: int = param(12, "packets from one port at which it may go on", origin="assumed")
     headroom: Size = param(
-        0, "bytes kept for what arrives after a pause was sent; 0 is as much as the link needs",
+        0,
+        "bytes kept for what arrives after a pause was sent; 0 is as much as the link needs",
         origin="what IEEE 802.1Qbb needs for the link",
     )
     cnp_gap: Time = param(
@@ -181,7 +195,6 @@ class Settings:
         positive = ("rto_min", "rto_first", "rto_max", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "rate_min")
         for name in positive:
             require(getattr(self, name) > 0, name, "more than 0", getattr(self, name))
-
 
     @property
     def ordered(self) -> bool:

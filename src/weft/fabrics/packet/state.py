@@ -213,9 +213,7 @@ TABLES = ("rows", "ports", "buffered", "pool", "hosts", "homes", "row", "table",
 TABLES += ("out", "got", "options", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 TABLES += ("traffic", "print")
 
-WORLD = np.dtype(
-    [*CLOCK, *((name, "i8") for name in _WORLD), ("key", "u8"), *fields(*TABLES)]
-)
+WORLD = np.dtype([*CLOCK, *((name, "i8") for name in _WORLD), ("key", "u8"), *fields(*TABLES)])
 
 TRAFFIC = np.dtype(
     [

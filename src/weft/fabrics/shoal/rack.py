@@ -217,9 +217,7 @@ class Rack(Run):
         return out
 
     def restore(self, arrays) -> None:
-        self.state = self.state._replace(
-            **{name: _copy(arrays[f"state.{name}"]) for name in self.state._fields}
-        )
+        self.state = self.state._replace(**{name: _copy(arrays[f"state.{name}"]) for name in self.state._fields})
         times, received = arrays["samples.slot"].tolist(), arrays["samples.received"]
         self.samples = [(slot, row.copy()) for slot, row in zip(times, received, strict=True)]
         self.every, self.seconds = int(arrays["every"][0]), int(arrays["spent_us"][0]) / 1e6

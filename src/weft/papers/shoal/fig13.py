@@ -51,9 +51,7 @@ def draw(table):
     """Four lines; the text states none of the printed points."""
     from weft.report.plots import plot
 
-    rows = [
-        {"senders": row["senders"], "fct_us": row[key], "of": name} for key, name in NAMES.items() for row in table
-    ]
+    rows = [{"senders": row["senders"], "fct_us": row[key], "of": name} for key, name in NAMES.items() for row in table]
     title = f"Fig. 13: incast of 130 KB, {table[0]['nodes']} nodes"
     return plot(rows, x="senders", y="fct_us", by="of", yscale="linear", title=title)
 

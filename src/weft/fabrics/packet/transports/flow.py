@@ -388,5 +388,3 @@ def close_slot(s, slot):
     if flow.queued == 0:  # else it is in a list of its host, which gives it back
         flow.next = s.free_slot
         s.free_slot = slot
-
-

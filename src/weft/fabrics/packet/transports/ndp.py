@@ -228,5 +228,3 @@ def on_pace(s, at):
         if host.first != events.NONE:
             call_pacer(s, at)
         return
-
-
