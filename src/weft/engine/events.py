@@ -24,8 +24,9 @@ from numba import carray
 
 from weft import random
 from weft.engine.bits import either, lowest, prefetch
+from weft.engine.jit import hot, part, view
 from weft.engine.random import word
-from weft.engine.views import bind, fields, hot, inlined, part, pointer
+from weft.engine.views import bind, fields, pointer
 
 NONE = -1
 FAR = 1 << 62  # later than any event
@@ -92,32 +93,32 @@ def schedule(c: np.ndarray, arrays: dict, *, shift: int, ties: str = "fifo", see
     bind(c, **{name: arrays[name] for name in ARRAYS})
 
 
-@inlined
+@view
 def _heads(c):
     return carray(pointer(c.heads_at), (c.heads_size,), np.int32)
 
 
-@inlined
+@view
 def _held(c):
     return carray(pointer(c.held_at), (c.held_size,), np.uint64)
 
 
-@inlined
+@view
 def _spare(c):
     return carray(pointer(c.spare_at), (c.spare_size,), np.int32)
 
 
-@inlined
+@view
 def _due(c):
     return carray(pointer(c.due_at), (c.due_size,), np.int32)
 
 
-@inlined
+@view
 def _heap(c):
     return carray(pointer(c.heap_at), (c.heap_size,), np.int32)
 
 
-@inlined
+@view
 def _at(rows, r):
     """Row r: unsigned, so that nobody asks whether it counts from the end."""
     return rows[np.uint64(r)]
@@ -211,7 +212,7 @@ def _sort(c, rows, n):
             due[k] = spare[k]
 
 
-@inlined
+@hot
 def _end_of_run(rows, due, k, n):
     """One behind the last of the rows in order that begin at place `k` of due."""
     k += 1
@@ -311,7 +312,7 @@ def _hang_elsewhere(c, rows, r):
         _rise(c, rows, c.heaped - 1, r)
 
 
-@inlined
+@hot
 def following(c, k):
     """The row to be released `k` after the one just released, 0 the next: k < c.last - c.first."""
     return np.int64(_due(c)[np.uint64(c.first + k)])

@@ -1,4 +1,4 @@
-"""`@kernel`: njit with this project's options, and a cache that knows when it is stale.
+"""The decorators of kernels: njit with this project's options, and a cache that knows when it is stale.
 
 Numba keys its cache on one file, so an edited helper elsewhere, or NUMBA_BOUNDSCHECK=1, goes unnoticed and
 yesterday's machine code runs. The cache folder is therefore keyed on the source of every kernel, the flag, and
@@ -37,14 +37,29 @@ def _cache_folder() -> str:
 
 config.CACHE_DIR = _cache_folder()
 
-kernel = njit(cache=True, error_model="numpy")
+_options = {"error_model": "numpy"}
+_internal = {**_options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-# For kernels that make no array of their own: without reference counting, which costs a call over a State of forty
-# arrays some two microseconds, as much as a nearly idle slot.
-bare = njit(cache=True, error_model="numpy", _nrt=False)
+# The one dialect of kernels. Python calls the first two, which are cached on disk; kernels call the rest.
 
-# For pieces of a kernel that run per cell: a call would pass every array by value, seven words each.
-inlined = njit(inline="always", error_model="numpy")
+# An entry that may allocate arrays.
+kernel = njit(cache=True, **_options)
 
-# For what only kernels call: without the wrapper for Python, which for a hundred arrays takes a second to compile.
-inner = njit(error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# An entry that allocates nothing, without reference counting: over a State of forty arrays that costs a call some two
+# microseconds, as much as a nearly idle slot of a rack.
+bare = njit(cache=True, _nrt=False, **_options)
+
+# A function without the wrappers through which Python would call it: a quarter of the time to compile with records, a
+# second for a function of a hundred arrays. LLVM decides whether to inline it.
+part = njit(_nrt=False, **_internal)
+
+# A part that LLVM must inline, for what runs with every event or cell: a call would push the seven words of every
+# array, and hide constants from the optimiser.
+hot = njit(_nrt=False, forceinline=True, **_internal)
+
+# A hot part that returns an array or a record reached by address (`engine.views`), for which Numba insists on
+# reference counting; inlined, LLVM removes it again.
+view = njit(_nrt=True, forceinline=True, **_internal)
+
+# A function that Numba inlines before it infers types, so that it sees the caller's constants and literal types.
+inlined = njit(inline="always", **_options)

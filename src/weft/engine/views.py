@@ -7,20 +7,9 @@ whoever owns the arrays keeps them alive. Sizes are in the record too, so NUMBA_
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-
-import weft.engine.jit  # noqa: F401  sets the cache folder
-
-# Nothing here allocates, so kernels do without Numba's reference counting; what returns a view has to have it.
-kernel = njit(cache=True, error_model="numpy", _nrt=False)
-_inner = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-inlined = njit(_nrt=True, forceinline=True, **_inner)
-# For what only kernels call: without what would let Python call it, which took a quarter of the time to compile.
-part = njit(_nrt=False, **_inner)
-# For what runs with every event: a call would push the seven words of an array, and hide constants from the compiler.
-hot = njit(_nrt=False, forceinline=True, **_inner)
 
 
 @intrinsic

@@ -5,8 +5,8 @@ import numpy as np
 from weft.engine import events
 from weft.engine.bits import either, prefetch, prefetch_at
 from weft.engine.fingerprint import fold
+from weft.engine.jit import bare, hot, part
 from weft.engine.memory import LINE
-from weft.engine.views import hot, inlined, kernel, part
 from weft.fabrics.packet.network import fail, flush, follow, forward, free_movable, freed, heed, lose, repair, settle
 from weft.fabrics.packet.state import (
     ACK,
@@ -111,7 +111,7 @@ def fire(s, r):
     events.give(s, rows(s), r)
 
 
-@inlined
+@hot
 def ask_port(s, k):
     """Ask for the lines of port k that its queue needs."""
     at = s.ports_at + k * PORT_SIZE
@@ -141,7 +141,7 @@ def foresee_more(s):
         ask_third(s, events.following(s, 2))
 
 
-@inlined
+@hot
 def ask_flow(s, p):
     """Ask for the flow of a packet or timer."""
     i = np.int64(p.flow)
@@ -153,7 +153,7 @@ def ask_flow(s, p):
     prefetch_at(at + 3 * LINE)
 
 
-@inlined
+@hot
 def ask_first(s, r):
     """Row r is in the cache: ask for the port it names, and for its destination or flow."""
     p = packet_at(s, r)
@@ -164,7 +164,7 @@ def ask_first(s, r):
         ask_flow(s, p)
 
 
-@inlined
+@hot
 def ask_second(s, r):
     """So is its port: ask for the entry of the table where it leads, or for its flow, and for the packet behind it."""
     p = packet_at(s, r)
@@ -182,7 +182,7 @@ def ask_second(s, r):
         prefetch(rows(s), np.int64(port.head_high if port.packets_high > 0 else port.head))
 
 
-@inlined
+@hot
 def ask_third(s, r):
     """So is the table: ask for the port by which it goes on; of a port to be freed, for the one its packet came by."""
     p = packet_at(s, r)
@@ -242,7 +242,7 @@ def last_before(s, until):
     return min(until, traffic_at(s, s.next_flow).start - 1)
 
 
-@kernel
+@bare
 def advance(world, until, budget):
     """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
     s = world[0]
@@ -309,19 +309,19 @@ def advance(world, until, budget):
     return PAUSED
 
 
-@kernel
+@bare
 def cut(world, k):
     """Take port k down."""
     fail(world[0], k)
 
 
-@kernel
+@bare
 def mend(world, k):
     """Bring port k up."""
     repair(world[0], k)
 
 
-@kernel
+@bare
 def untangle(world, stuck, held):
     """Of the paused ports, which are 1 in `stuck`, leave those that can never move again; `held` is zeros."""
     free_movable(world[0], stuck, held)

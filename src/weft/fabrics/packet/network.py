@@ -18,8 +18,8 @@ import numpy as np
 from weft.engine import events
 from weft.engine.bits import prefetch
 from weft.engine.fingerprint import fold
+from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.engine.views import hot, inlined, part
 from weft.fabrics.packet.state import (
     BOUNCED,
     DATA,
@@ -56,7 +56,7 @@ STRICT = 255  # `prefer` of a port that never lets data pass a header
 CHANCES = 1 << 20  # in what marking probabilities are counted
 
 
-@inlined
+@hot
 def wire_time(port, size):
     """Picoseconds that `size` bytes occupy a port."""
     if port.pace > 0:
@@ -64,7 +64,7 @@ def wire_time(port, size):
     return (size * 8 * SECOND + port.rate - 1) // port.rate
 
 
-@inlined
+@hot
 def lose(s, r):
     """Fold the loss of a packet into the fingerprint and free its row."""
     p = packet_at(s, r)
@@ -79,7 +79,7 @@ def schedule(s, r, time):
     events.push(s, rows(s), r, time)
 
 
-@inlined
+@hot
 def congested(s, k, level):
     """Whether a packet that finds `level` in front of it at port k is to be marked."""
     port = port_at(s, k)
@@ -92,7 +92,7 @@ def congested(s, k, level):
     return below(word(s.key ^ np.uint64(k), port.draws), CHANCES) < chance
 
 
-@inlined
+@hot
 def accept_fifo(s, r, k):
     """Queue packet r at drop-tail port k, or lose it; its arrival at the far end is scheduled here."""
     port, p = port_at(s, k), packet_at(s, r)
@@ -133,7 +133,7 @@ def accept_fifo(s, r, k):
     port.packets += 1
 
 
-@inlined
+@hot
 def follow(s, k):
     """Drop-tail port k has delivered a packet: schedule the arrival of the one behind it."""
     port = port_at(s, k)
@@ -145,7 +145,7 @@ def follow(s, k):
         events.hang(s, rows(s), r)
 
 
-@inlined
+@hot
 def _push_back(s, r, k, high):
     """Put packet r at the end of one of the queues of port k."""
     port, p = port_at(s, k), packet_at(s, r)
@@ -171,7 +171,7 @@ def _push_back(s, r, k, high):
         port.peak_packets = max(port.peak_packets, port.packets + port.packets_high)
 
 
-@inlined
+@hot
 def _wake_later(s, k):
     """Have port k woken as soon as it is free."""
     port = port_at(s, k)
@@ -196,7 +196,7 @@ def _tell(s, came, kind):
     _wake_later(s, came ^ 1)
 
 
-@inlined
+@hot
 def stop_above(s, node):
     """Bytes that may wait in switch `node` from one port before its sender is told to pause."""
     if s.share == 0:
@@ -204,7 +204,7 @@ def stop_above(s, node):
     return s.share * (pool(s)[np.uint64(node)] - buffered(s)[np.uint64(node)]) >> 10
 
 
-@inlined
+@hot
 def _hold(s, r, k):
     """Put a data packet in the low queue of port k and on the accounts of its switch."""
     port, p = port_at(s, k), packet_at(s, r)
@@ -222,7 +222,7 @@ def _hold(s, r, k):
             _tell(s, np.int64(p.port), PAUSE)
 
 
-@inlined
+@hot
 def _unhold(s, r, k):
     """Take a data packet that has left the low queue of port k off the accounts of its switch."""
     port, p = port_at(s, k), packet_at(s, r)
@@ -273,7 +273,7 @@ def begin(s, k, at):
         _wake_later(s, k)
 
 
-@inlined
+@hot
 def settle(s, k):
     """Send the packets of port k whose turn came since somebody last looked."""
     port = port_at(s, k)
@@ -281,7 +281,7 @@ def settle(s, k):
         begin(s, k, port.busy)
 
 
-@inlined
+@hot
 def wake(s, k):
     """Let port k send if it is idle, or see to it that it will."""
     port = port_at(s, k)
@@ -292,7 +292,7 @@ def wake(s, k):
             _wake_later(s, k)
 
 
-@inlined
+@hot
 def _replace_tail(s, r, k):
     """Put packet r in the place of the last of the low queue of port k, and return that one."""
     port = port_at(s, k)
@@ -381,7 +381,7 @@ def accept_queue(s, r, k):
     return back
 
 
-@inlined
+@hot
 def accept(s, r, k):
     """Queue packet r at port k. The row of a header that was turned round there, or NONE."""
     if s.queue == DROPTAIL:
@@ -428,7 +428,7 @@ def forward(s, r, node):
         again = accept(s, again, k)
 
 
-@inlined
+@hot
 def originate(s, r, node):
     """Leave packet r at host `node`, for `flush` to send when the transport has done its part.
 
@@ -495,7 +495,7 @@ def repair(s, k):
     port.stopped = 0
 
 
-@inlined
+@hot
 def freed(s, k):
     """Port k was to be woken now."""
     port = port_at(s, k)
@@ -506,7 +506,7 @@ def freed(s, k):
         _wake_later(s, k)
 
 
-@inlined
+@hot
 def heed(s, r):
     """Obey the pause or resume frame r, which has just arrived; it names the port it is about."""
     p = packet_at(s, r)
@@ -521,7 +521,7 @@ def heed(s, r):
         wake(s, np.int64(p.seq))
 
 
-@inlined
+@hot
 def _account(s, b, sign, held):
     """Add to `held`, or take from it, what waits at port b, each packet under the port it came by."""
     if port_at(s, b).host == 1:

@@ -6,7 +6,8 @@ import numpy as np
 from numba import carray
 
 from weft.engine.events import CLOCK, EVENT
-from weft.engine.views import fields, inlined, pointer
+from weft.engine.jit import view
+from weft.engine.views import fields, pointer
 
 # Kinds of rows. Up to LAST_PACKET they are packets, which arrive at the far end of a port; the rest are timers.
 DATA, ACK, NACK, PULL, CNP, PAUSE, RESUME = 1, 2, 3, 4, 5, 6, 7
@@ -282,163 +283,163 @@ class State:
         return int(self.world["finished"][0])
 
 
-@inlined
+@view
 def rows(s):
     return carray(pointer(s.rows_at), (s.rows_size,), PACKET)
 
 
-@inlined
+@view
 def ports(s):
     return carray(pointer(s.ports_at), (s.ports_size,), PORT)
 
 
-@inlined
+@view
 def hosts(s):
     return carray(pointer(s.hosts_at), (s.hosts_size,), HOST)
 
 
-@inlined
+@view
 def homes(s):
     return carray(pointer(s.homes_at), (s.homes_size,), HOME)
 
 
-@inlined
+@view
 def flows(s):
     return carray(pointer(s.flows_at), (s.flows_size,), FLOW)
 
 
-@inlined
+@view
 def subs(s):
     return carray(pointer(s.subs_at), (s.subs_size,), SUB)
 
 
-@inlined
+@view
 def traffic(s):
     return carray(pointer(s.traffic_at), (s.traffic_size,), TRAFFIC)
 
 
-@inlined
+@view
 def packet_at(s, r):
     """Packet or timer r."""
     return rows(s)[np.uint64(r)]
 
 
-@inlined
+@view
 def port_at(s, k):
     """Port k."""
     return ports(s)[np.uint64(k)]
 
 
-@inlined
+@view
 def host_at(s, h):
     """Host h."""
     return hosts(s)[np.uint64(h)]
 
 
-@inlined
+@view
 def home_at(s, h):
     """Where host h is."""
     return homes(s)[np.uint64(h)]
 
 
-@inlined
+@view
 def flow_at(s, slot):
     """The flow in a slot."""
     return flows(s)[np.uint64(slot)]
 
 
-@inlined
+@view
 def sub_at(s, i):
     """Subflow i, counted over all slots."""
     return subs(s)[np.uint64(i)]
 
 
-@inlined
+@view
 def traffic_at(s, f):
     """Flow f of the workload."""
     return traffic(s)[np.uint64(f)]
 
 
-@inlined
+@view
 def buffered(s):
     return carray(pointer(s.buffered_at), (s.buffered_size,), np.int64)
 
 
-@inlined
+@view
 def pool(s):
     return carray(pointer(s.pool_at), (s.pool_size,), np.int64)
 
 
-@inlined
+@view
 def row(s):
     return carray(pointer(s.row_at), (s.row_size,), np.int32)
 
 
-@inlined
+@view
 def choices(s):
     return carray(pointer(s.choices_at), (s.choices_size,), np.int32)
 
 
-@inlined
+@view
 def table(s):
     return carray(pointer(s.table_at), (s.table_size, s.anchors), np.int32)
 
 
-@inlined
+@view
 def group(s):
     return carray(pointer(s.group_at), (s.group_size, 3), np.int32)
 
 
-@inlined
+@view
 def out(s):
     return carray(pointer(s.out_at), (s.out_size, s.reach), np.uint8)
 
 
-@inlined
+@view
 def got(s):
     return carray(pointer(s.got_at), (s.got_size, s.reach), np.uint8)
 
 
-@inlined
+@view
 def options(s):
     return carray(pointer(s.options_at), (s.options_size, 2 * BLOCKS + 1), np.int32)
 
 
-@inlined
+@view
 def carries(s):
     return carray(pointer(s.carries_at), (s.carries_size, s.reach), np.int32)
 
 
-@inlined
+@view
 def bearer(s):
     return carray(pointer(s.bearer_at), (s.bearer_size, s.stream), np.uint8)
 
 
-@inlined
+@view
 def arrived(s):
     return carray(pointer(s.arrived_at), (s.arrived_size, s.stream), np.uint8)
 
 
-@inlined
+@view
 def latest(s):
     return carray(pointer(s.latest_at), (s.latest_size, BLOCKS), np.int32)
 
 
-@inlined
+@view
 def order(s):
     return carray(pointer(s.order_at), (s.order_size, s.paths), np.int32)
 
 
-@inlined
+@view
 def via(s):
     return carray(pointer(s.via_at), (s.via_size, s.reach), np.uint16)
 
 
-@inlined
+@view
 def score(s):
     return carray(pointer(s.score_at), (s.score_size, s.paths, 3), np.int32)
 
 
-@inlined
+@view
 def print_(s):
     return carray(pointer(s.print_at), (s.print_size,), np.uint64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.engine.bits import lowest, population
 from weft.engine.fingerprint import fold
-from weft.engine.jit import bare, inlined, inner
+from weft.engine.jit import bare, inlined, part
 from weft.engine.random import below, word
 from weft.fabrics.shoal.kernel import (
     ACTIVE, AFTER, AGE_INTERVAL, AGED, CHANNELS, DELAY, DELIVER, DELIVERED, DONE, EPOCH, FINISH, FINISHED, FLYING,
@@ -183,7 +183,7 @@ def where(place, half, n, i, j):
 # ---------------------------------------------------------------- pairs and their cells
 
 
-@inner
+@part
 def finish_pair(plan, state, h):
     """Let pair h rest until nothing about it can be under way."""
     numbers, pair, tally, rest = plan.numbers, state.pair, state.tally, state.rest
@@ -198,7 +198,7 @@ def finish_pair(plan, state, h):
     tally[REST_TAIL] += 1
 
 
-@inner
+@part
 def try_end(plan, state, h):
     """End pair h if all its cells have arrived, the source knows it where it asks, and nothing of it is about."""
     pair, more = state.pair, state.more
@@ -211,14 +211,14 @@ def try_end(plan, state, h):
         finish_pair(plan, state, h)
 
 
-@inner
+@part
 def drop_copy(plan, state, h):
     """A copy of one of pair h's cells is no more."""
     state.more[h, COPIES] -= 1
     try_end(plan, state, h)
 
 
-@inner
+@part
 def lose(plan, state, number, cause):
     """Forget a cell that will not arrive."""
     tally = state.tally
@@ -232,7 +232,7 @@ def lose(plan, state, number, cause):
     drop_copy(plan, state, np.int64(state.cell[number, 2]))
 
 
-@inner
+@part
 def vacant_seat(state, i):
     """The first seat of node i in which no pair sits, or has sat lately."""
     more, rest, tally, marks = state.more, state.rest, state.tally, state.marks
@@ -264,7 +264,7 @@ def forget(pairs, count, active, i, at):
         active[i >> 6] &= ~(_ONE << np.uint64(i & 63))
 
 
-@inner
+@part
 def enlist(state, h):
     """Put pair h, which gets something to release, on its node's list in the order of seats, if it is not there."""
     pair, count = state.pair, state.count
@@ -281,7 +281,7 @@ def enlist(state, h):
         state.tally[ACTIVE] += 1
 
 
-@inner
+@part
 def list_again(state, number):
     """Put a cell on its pair's list of those to repeat."""
     cell, more = state.cell, state.more
@@ -295,7 +295,7 @@ def list_again(state, number):
     state.toll[LISTED] += 1
 
 
-@inner
+@part
 def copy_of(state, q, ring, epoch_sent, slot_sent):
     """A copy of the cell that left on link q in that turn; -1 if it was empty or its pair has ended."""
     entry = state.sent[q, epoch_sent % ring]
@@ -316,7 +316,7 @@ def copy_of(state, q, ring, epoch_sent, slot_sent):
     return number
 
 
-@inner
+@part
 def repeat(plan, state, j, r, sent):
     """Node j sends again, first in its queue, what a cell of its peer speaks of that was sent in slot `sent`.
 
@@ -355,7 +355,7 @@ def repeat(plan, state, j, r, sent):
 # ---------------------------------------------------------------- what breaks, and is mended
 
 
-@inner
+@part
 def change(plan, state):
     """Take in what the plan says of this slot."""
     tally, toll, down, cut, dead = state.tally, state.toll, state.down, plan.cut, plan.dead
@@ -383,7 +383,7 @@ def change(plan, state):
         toll[MOVED] = slot
 
 
-@inner
+@part
 def look_round(plan, state):
     """Whose peers are down, and whose clocks are off, place by place."""
     n, off = plan.numbers[N], plan.off[plan.offs[state.toll[CHANGE]]]
@@ -398,7 +398,7 @@ def look_round(plan, state):
                 add(state.stray[p], i)
 
 
-@inner
+@part
 def kill(plan, state, i):
     """Node i goes down: all that its interface holds is lost."""
     n, classes, tally, toll = plan.numbers[N], plan.terms[CLASSES], state.tally, state.toll
@@ -436,7 +436,7 @@ def kill(plan, state, i):
     state.waiting[i] = 0
 
 
-@inner
+@part
 def mend(plan, state):
     """Withdraw the declarations that no longer hold; what goes over those links, or nodes, starts afresh."""
     numbers, shift, mirror, place = plan.numbers, plan.shift, plan.mirror, plan.place
@@ -480,7 +480,7 @@ def mend(plan, state):
         down[b] = dead[b]
 
 
-@inner
+@part
 def declare(plan, state, i, j, p, sent):
     """Node j takes i for failed, having missed the cell that i should have sent in slot `sent`, in place p."""
     numbers, terms, queue, cell = plan.numbers, plan.terms, state.queue, state.cell
@@ -521,7 +521,7 @@ def declare(plan, state, i, j, p, sent):
 # ---------------------------------------------------------------- a slot
 
 
-@inner
+@part
 def find_pair(plan, state, i, d, k):
     """The pair of i and d in class k, made if there is none; -1 if there is no room for it."""
     tally, pair, more, rest = state.tally, state.pair, state.more, state.rest
@@ -554,7 +554,7 @@ def find_pair(plan, state, i, d, k):
     return h
 
 
-@inner
+@part
 def start_flow(plan, state, f):
     """Start flow f. False if there is no room for another pair."""
     numbers, pair, flow, slot = plan.numbers, state.pair, state.flow, state.tally[SLOT]
@@ -573,7 +573,7 @@ def start_flow(plan, state, f):
     return True
 
 
-@inner
+@part
 def start_flows(plan, state):
     """Start every flow whose slot has come and whose node is up, those that waited first. False: no room."""
     tally, toll, flow, src, start = state.tally, state.toll, state.flow, plan.src, plan.start
@@ -610,7 +610,7 @@ def start_flows(plan, state):
     return True
 
 
-@inner
+@part
 def transport(plan, state):
     """Once an epoch: send again what nobody has acknowledged in time, and acknowledge in turn. What ran out, or 0."""
     tally, toll, pair, more, cell, free = state.tally, state.toll, state.pair, state.more, state.cell, state.free
@@ -694,7 +694,7 @@ def told_of(lost, place, mirror, slot_of, half, n, epoch, delay, slot, i, j, d, 
     return slot > told + delay
 
 
-@inner
+@part
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
     numbers, shift, mirror, place, slot_of, late, lit = (
@@ -889,7 +889,7 @@ def send(plan, state, slot):
     return narrow
 
 
-@inner
+@part
 def receive(plan, state, slot):
     """Take in what was sent `delay` slots ago: silence, then for each cell its feedback, its complaint and itself."""
     numbers, shift, mirror, place = plan.numbers, plan.shift, plan.mirror, plan.place

@@ -24,7 +24,7 @@ from numba.extending import overload
 
 from weft.engine.bits import at_most, either, lowest, population, prefetch
 from weft.engine.fingerprint import folded
-from weft.engine.jit import bare, inlined, inner
+from weft.engine.jit import bare, inlined, part
 
 PAPER, LITERAL = 0, 1
 
@@ -221,7 +221,7 @@ def join(pair, flow, cells, h, f, shortest):
     flow[k, AFTER] = f
 
 
-@inner
+@part
 def vacate(plan, state):
     """Give back the seats of pairs that ended long enough ago, and blocks in which nobody sits, the last ones first."""
     tally, rest, rested, pair, taken, seats = (
@@ -239,7 +239,7 @@ def vacate(plan, state):
             seats[4 * i + SECOND] = seats[4 * i + HOME]
 
 
-@inner
+@part
 def take_seat(plan, state, i):
     """A pair for node i, in its first vacant seat; -1 if there is no room."""
     tally, taken, seats = state.tally, state.taken, state.seats
@@ -270,7 +270,7 @@ def take_seat(plan, state, i):
     return b * SEATS
 
 
-@inner
+@part
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
     numbers, src, dst, cells, start = plan.numbers, plan.src, plan.dst, plan.cells, plan.start
@@ -370,7 +370,7 @@ def group_may_send(leave, able, block, many, i, group, n, p, w, limit):
     return who & able[at(group * n + i)]
 
 
-@inner
+@part
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
     numbers, first, last = plan.numbers, plan.first, plan.last
@@ -409,7 +409,7 @@ def send(plan, state, slot):
     return narrow
 
 
-@inner
+@part
 def look(plan, state, slot, p, workers):
     """List who may release a cell by eq. (2), with the seats that may; returns how many."""
     numbers = plan.numbers
@@ -447,7 +447,7 @@ def look(plan, state, slot, p, workers):
     return willing
 
 
-@inner
+@part
 def release(plan, state, slot, p, willing):
     """Let those on the list release a cell, in turn, to the end of the queue. True if a pair's window is full."""
     numbers = plan.numbers
@@ -524,7 +524,7 @@ def release(plan, state, slot, p, willing):
     return narrow
 
 
-@inner
+@part
 def dispatch(plan, state, slot, p, sent, workers):
     """Let everybody on the list send the head of the queue, or an empty cell with feedback; returns how many do.
 
@@ -609,7 +609,7 @@ def dispatch(plan, state, slot, p, sent, workers):
     return out
 
 
-@inner
+@part
 def receive(plan, state, slot):
     """Take in what was sent `delay` slots ago: the feedback, the cells that go on, the cells that have arrived."""
     numbers = plan.numbers
@@ -627,7 +627,7 @@ def receive(plan, state, slot):
         arrive(plan, state, slot, base + c, sent, staying)
 
 
-@inner
+@part
 def sort(plan, state, slot, p, sent, senders):
     """Take in the feedback, fold the fingerprint, and list the cells that go on and those that stay; says how many."""
     numbers = plan.numbers
@@ -661,7 +661,7 @@ def sort(plan, state, slot, p, sent, senders):
     return going, staying
 
 
-@inner
+@part
 def queue_up(plan, state, p, sent, going):
     """Put the cells that go on into their queues; the node that sent each of them is owed a feedback."""
     numbers, slot_of, late = plan.numbers, plan.slot, plan.late
@@ -710,7 +710,7 @@ def queue_up(plan, state, p, sent, going):
     tally[OWING] += going
 
 
-@inner
+@part
 def arrive(plan, state, slot, p, sent, staying):
     """Deliver the cells that stay; flows and pairs end."""
     numbers = plan.numbers
@@ -814,7 +814,7 @@ def end_pair(pair, living, h):
     pair[at(g), NEXT] = pair[at(h), NEXT]
 
 
-@inner
+@part
 def rebase(state, epoch):
     """Count the epochs of `leave` from `epoch` on; what may leave by then may leave at once."""
     leave, tally = state.leave, state.tally

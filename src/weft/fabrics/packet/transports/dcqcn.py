@@ -20,7 +20,7 @@ Rates are whole b/s, alpha is in parts of 2**20; timers run after a first CNP an
 import numpy as np
 
 from weft.engine import events
-from weft.engine.views import inlined, part
+from weft.engine.jit import hot, part
 from weft.fabrics.packet.network import SECOND
 from weft.fabrics.packet.state import (
     ACK,
@@ -55,7 +55,7 @@ ONE = 1 << 20
 WAITING = 2  # data packets a NIC's port may hold before flows have to wait
 
 
-@inlined
+@hot
 def _nic(s, host):
     """The port of a host; of several, the first."""
     return -1 - row(s)[host] if row(s)[host] < 0 else host_at(s, host).nic
@@ -71,7 +71,7 @@ def begin(s, slot):
     _ready(s, slot)
 
 
-@inlined
+@hot
 def _may_send(s, slot):
     sub, flow = sub_at(s, slot), flow_at(s, slot)
     return sub.nxt - sub.una < s.max_window and (sub.nxt < sub.top or flow.taken < flow.segments)

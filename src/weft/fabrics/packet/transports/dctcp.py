@@ -11,7 +11,7 @@ else is `tcp.py`: slow start, recovery from loss, timeouts. alpha begins at 1 (ย
 With delayed ACKs the receiver answers at once when marks begin or end (ยง3.2), so that the echo stays exact.
 """
 
-from weft.engine.views import part
+from weft.engine.jit import part
 from weft.fabrics.packet.state import sub_at
 
 ONE = 1 << 20  # alpha is counted in parts of this

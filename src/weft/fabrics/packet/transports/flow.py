@@ -7,8 +7,8 @@ both slot and flow, so one that comes too late finds a stranger in the slot and 
 import numpy as np
 
 from weft.engine import events
+from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.engine.views import inlined, part
 from weft.fabrics.packet.network import originate, schedule
 from weft.fabrics.packet.state import (
     AGAIN,
@@ -162,7 +162,7 @@ def judge(s, i, paths):
             score(s)[i, p, FAILED] = bad >> 1
 
 
-@inlined
+@hot
 def tally(s, slot, seq, failed):
     """Enter that segment `seq` of an NDP flow was answered, or that it failed, on the path it was sent by."""
     if s.scoreboard == 1:
@@ -172,7 +172,7 @@ def tally(s, slot, seq, failed):
             score(s)[slot, p, FAILED] += 1
 
 
-@inlined
+@hot
 def next_path(s, slot, i, data):
     """The path number of the next packet of subflow i; data packets avoid the paths that are left out."""
     sub = sub_at(s, i)
@@ -193,7 +193,7 @@ def next_path(s, slot, i, data):
     return np.int64(sub.path)
 
 
-@inlined
+@hot
 def payload_of(s, slot, i, seq):
     """Payload bytes of segment `seq` of subflow i."""
     if s.stream > 0:
@@ -255,7 +255,7 @@ def claim(s, slot, i):
     return True
 
 
-@inlined
+@hot
 def book(s, slot, i, seq):
     """Enter the arrival of segment `seq` of subflow i, new to the receiver. True if the flow is now complete."""
     flow = flow_at(s, slot)
@@ -304,7 +304,7 @@ def new_timer(s, slot, k, kind, time):
     return r
 
 
-@inlined
+@hot
 def line_up(s, slot, at):
     """Put a flow at the end of those that wait at host `at`."""
     host, flow = host_at(s, at), flow_at(s, slot)
@@ -317,7 +317,7 @@ def line_up(s, slot, at):
     host.last = slot
 
 
-@inlined
+@hot
 def first_in_line(s, at):
     """Take the first flow that waits at host `at`, or NONE; those that have finished have left their slots to us."""
     host = host_at(s, at)

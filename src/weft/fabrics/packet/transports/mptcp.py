@@ -28,13 +28,13 @@ when a data ACK covers it; what subflows still have on their way is then for nob
 import numpy as np
 
 from weft.engine import events
-from weft.engine.views import inlined, kernel
+from weft.engine.jit import bare, hot
 from weft.fabrics.packet.state import DATA_ACK, arrived, bearer, carries, flow_at, options, out, packet_at, sub_at
 
 WHO, OWED, HASTENED = 31, 64, 128  # of a bearer: subflow plus 1; another is to send it; it was hastened once
 
 
-@kernel
+@bare
 def grow(s, slot, i, newly):
     """Grow the window of subflow i by an ACK of `newly` segments in congestion avoidance."""
     payload = float(s.payload)
@@ -55,13 +55,13 @@ def grow(s, slot, i, newly):
     sub.credit &= 65535
 
 
-@inlined
+@hot
 def payload_of(s, slot, d):
     """Payload bytes of segment d of a flow."""
     return flow_at(s, slot).tail if d == flow_at(s, slot).segments - 1 else s.payload
 
 
-@kernel
+@bare
 def take(s, slot, i):
     """Choose the segment of the flow that subflow i sends next: one owed by another, a new one, or the first missing.
 
@@ -92,7 +92,7 @@ def take(s, slot, i):
     return True
 
 
-@kernel
+@bare
 def _hasten(s, slot, me):
     """The first segment missing, if another subflow bears it and it was not sent again before, or NONE."""
     flow, mask = flow_at(s, slot), s.stream - 1
@@ -111,7 +111,7 @@ def _hasten(s, slot, me):
     return flow.acked
 
 
-@kernel
+@bare
 def heed(s, slot, i, r):
     """Enter what ACK r says of the flow. True if the receive window had stopped it and no longer does."""
     flow, sub, mask = flow_at(s, slot), sub_at(s, i), s.stream - 1
@@ -134,7 +134,7 @@ def heed(s, slot, i, r):
     return stopped
 
 
-@kernel
+@bare
 def give_up(s, slot, i):
     """Subflow i has timed out: what it bears and has not delivered is owed by the others."""
     flow, sub, mask = flow_at(s, slot), sub_at(s, i), s.stream - 1
@@ -147,7 +147,7 @@ def give_up(s, slot, i):
             flow.owed += 1
 
 
-@kernel
+@bare
 def enter(s, slot, d):
     """Enter the arrival of segment d of a flow. False if the receiver had it."""
     flow, mask = flow_at(s, slot), s.stream - 1

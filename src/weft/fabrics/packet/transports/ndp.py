@@ -23,7 +23,7 @@ ever; a sender with nothing in flight that has heard nothing for `rto_max` there
 import numpy as np
 
 from weft.engine import events
-from weft.engine.views import inlined, part
+from weft.engine.jit import hot, part
 from weft.fabrics.packet.state import ACK, NACK, PULL, TRIMMED, flow_at, got, host_at, out, packet_at, sub_at
 from weft.fabrics.packet.transports.flow import (
     arm,
@@ -41,7 +41,7 @@ from weft.fabrics.packet.transports.flow import (
 OLD, ARRIVED, LOST, FRESH = 1, 2, 3, 4  # in flight since before the last tick; answered; to be resent; in flight since
 
 
-@inlined
+@hot
 def _send(s, slot, seq):
     sub = sub_at(s, slot)
     out(s)[slot, seq & (s.reach - 1)] = FRESH
@@ -78,7 +78,7 @@ def begin(s, slot):
             return
 
 
-@inlined
+@hot
 def _landed(s, slot, seq):
     """Whether segment `seq` was in flight until now; it no longer is."""
     sub = sub_at(s, slot)

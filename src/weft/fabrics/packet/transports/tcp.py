@@ -23,7 +23,7 @@ DCTCP and MPTCP are this machine with another reaction to marks, and another gro
 import numpy as np
 
 from weft.engine import events
-from weft.engine.views import part
+from weft.engine.jit import part
 from weft.fabrics.packet.state import (
     ACK,
     DATA_ACK,
