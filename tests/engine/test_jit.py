@@ -1,17 +1,98 @@
-"""Does the cache of compiled kernels know when it is stale?"""
+"""Does the cache of compiled kernels know when it is stale, and do decorators do what they say?"""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 import weft
+from weft import sources
 from weft.engine import jit
+from weft.engine.jit import bare, hot, part
+
+ROOT = Path(weft.__file__).parent
 
 
-def test_every_file_that_holds_a_kernel_is_in_the_key_of_the_cache():
+def test_whatever_a_kernel_calls_is_in_the_key_of_its_cache():
     """Else an edit there goes unnoticed, and yesterday's machine code runs."""
-    files = Path(weft.__file__).parent.rglob("*.py")
-    kernels = {
-        path for path in files if re.search(r"^@(kernel|bare|part|hot|view|inlined|njit)\b", path.read_text(), re.M)
-    }
-    assert len(kernels) > 20
-    assert kernels <= set(jit._sources), sorted(kernels - set(jit._sources))
+    kernel = re.compile(r"^@(kernel|bare)\b", re.M)
+    helper = re.compile(r"^@(part|hot|view|inlined|intrinsic|overload)\b", re.M)
+    entries = [path for path in ROOT.rglob("*.py") if kernel.search(path.read_text())]
+    assert len(entries) > 10
+    for path in entries:
+        module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+        keyed = set(sources.files([module]).values())
+        for imported in re.findall(r"^from (weft[\w.]*) import", path.read_text(), re.M):
+            place = ROOT.parent.joinpath(*imported.split(".")).with_suffix(".py")
+            if place.exists() and helper.search(place.read_text()):
+                assert place in keyed, f"{module} uses {imported}"
+
+
+def test_an_edited_helper_elsewhere_changes_where_a_kernel_is_kept(tmp_path):
+    """A kernel of a package that is not weft's, with its helper in another file."""
+    package = tmp_path / "lab"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "helper.py").write_text("from weft.engine.jit import inlined\n@inlined\ndef add(a):\n    return a + 1\n")
+    (package / "entry.py").write_text(
+        "from lab.helper import add\nfrom weft.engine.jit import kernel\n@kernel\ndef go(a):\n    return add(a)\n"
+    )
+    call = "from lab.entry import go; from weft.engine.jit import cache_folder; print(go(1), cache_folder('lab.entry'))"
+
+    def run():
+        env = {"PYTHONPATH": f"{tmp_path}:{ROOT.parent}", "WEFT_CACHE": str(tmp_path / "cache"), "PATH": ""}
+        return subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, env=env, check=True).stdout
+
+    first, again = run(), run()
+    assert first == again and first.startswith("2 ")
+    (package / "helper.py").write_text((package / "helper.py").read_text().replace("a + 1", "a + 2"))
+    edited = run()
+    assert edited.startswith("3 ") and edited.split()[1] != first.split()[1]
+
+
+def test_the_cache_is_apart_for_checked_indices(monkeypatch):
+    jit.cache_folder.cache_clear()
+    plain = jit.cache_folder("weft.engine.random")
+    jit.cache_folder.cache_clear()
+    monkeypatch.setattr(jit.config, "BOUNDSCHECK", 1)
+    assert jit.cache_folder("weft.engine.random") != plain
+    jit.cache_folder.cache_clear()
+
+
+@hot
+def element(a, i):
+    return a[i]
+
+
+@part
+def doubled(a, i):
+    return 2 * element(a, i)
+
+
+@bare
+def entry(a, i):
+    return doubled(a, i) + 1
+
+
+def test_a_kernel_holds_its_parts_which_have_no_machine_code_of_their_own():
+    assert entry(np.arange(5), 3) == 7
+    (compiled,) = doubled.overloads.values()
+    assert isinstance(compiled.library, jit._Part)
+
+
+def test_a_part_called_from_python_is_refused():
+    with pytest.raises(TypeError):
+        doubled(np.arange(5), 3)
+
+
+def test_parts_see_an_index_out_of_range_when_bounds_are_checked(tmp_path):
+    program = "import test_jit, numpy as np; test_jit.entry(np.arange(5), 9)"
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "WEFT_CACHE": str(tmp_path)}
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=Path(__file__).parent, env=environment, capture_output=True, text=True
+    )
+    assert told.returncode == 1 and "IndexError: index is out of bounds" in told.stderr

@@ -1,27 +1,32 @@
 """The decorators of kernels: njit with this project's options, and a cache that knows when it is stale.
 
-Numba keys its cache on one file, so an edited helper elsewhere, or NUMBA_BOUNDSCHECK=1, goes unnoticed and
-yesterday's machine code runs. The cache folder is therefore keyed on the source of every kernel, the flag, and
-the version of Numba and Python. Where the home folder cannot be written, a folder under the temporary one serves.
+Numba keys its cache on one file, so an edited helper elsewhere, or NUMBA_BOUNDSCHECK=1, goes unnoticed and yesterday's
+machine code runs. The cache folder of a kernel is therefore keyed on the files that its module depends on, found by
+following its imports (`weft.sources`), on the flag, and on the versions of Numba and Python. Where the home folder
+cannot be written, a folder under the temporary one serves.
 """
 
+import ctypes
 import os
 import sys
 import tempfile
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import numba
 from numba import config, njit
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
-_weft = Path(__file__).parent.parent
-_sources = sorted([*_weft.glob("engine/*.py"), *_weft.glob("fabrics/**/*.py"), *_weft.glob("schedule/*.py")])
-_key = sha256(b"".join(p.read_bytes() for p in _sources))
-_key.update(f"{numba.__version__} {sys.version} {config.BOUNDSCHECK}".encode())
+from weft import sources
 
 
-def _cache_folder() -> str:
-    name = _key.hexdigest()[:16]
+@cache
+def cache_folder(module: str) -> str:
+    """Where the machine code of the kernels of `module` is kept; empty if nowhere."""
+    key = f"{sources.digest(module)} {numba.__version__} {sys.version} {config.BOUNDSCHECK}"
+    name = sha256(key.encode()).hexdigest()[:16]
     for parent in (os.environ.get("WEFT_CACHE"), Path.home() / ".cache/weft", Path(tempfile.gettempdir()) / "weft"):
         if not parent:
             continue
@@ -35,22 +40,73 @@ def _cache_folder() -> str:
     return ""
 
 
-config.CACHE_DIR = _cache_folder()
+def _kept(function, **options):
+    """Compile, keeping what was compiled where it is found again."""
+    config.CACHE_DIR = cache_folder(function.__module__)
+    return njit(cache=True, **options)(function)
+
+
+# What a pointer to a part leads to, should Python call one: a TypeError where there would be a crash.
+_refuse = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
+
+
+class _Part(JITCodeLibrary):
+    """Code that is only linked into kernels: optimised there, once and with them, and no machine code of its own.
+
+    Numba optimises and emits every function it compiles, with a copy of all that it calls: for the packet networks that
+    was two thirds of 40 s.
+    """
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        self._ensure_finalized()
+        return _refuse
+
+    @property
+    def codegen(self):
+        return self  # asked for `set_env` only
+
+    def set_env(self, name, env):
+        """Do nothing: there is no machine code whose environment could be set."""
+
+
+class _Parts(Compiler):
+    """Numba's compiler, with such a library to compile into."""
+
+    def define_pipelines(self):
+        self.state.library = _Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        return super().define_pipelines()
+
 
 _options = {"error_model": "numpy"}
-_internal = {**_options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_internal = {**_options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Parts}
 
 # The one dialect of kernels. Python calls the first two, which are cached on disk; kernels call the rest.
 
-# An entry that may allocate arrays.
-kernel = njit(cache=True, **_options)
 
-# An entry that allocates nothing, without reference counting: over a State of forty arrays that costs a call some two
-# microseconds, as much as a nearly idle slot of a rack.
-bare = njit(cache=True, _nrt=False, **_options)
+def kernel(function):
+    """An entry that may allocate arrays."""
+    return _kept(function, **_options)
 
-# A function without the wrappers through which Python would call it: a quarter of the time to compile with records, a
-# second for a function of a hundred arrays. LLVM decides whether to inline it.
+
+def bare(function):
+    """An entry that allocates nothing, without reference counting.
+
+    Over a State of forty arrays that costs a call some two microseconds, as much as a nearly idle slot of a rack.
+    """
+    return _kept(function, _nrt=False, **_options)
+
+
+# A function that becomes machine code only as a part of kernels, without the wrappers through which Python would call
+# it: two thirds of the time to compile. LLVM decides whether to inline it.
 part = njit(_nrt=False, **_internal)
 
 # A part that LLVM must inline, for what runs with every event or cell: a call would push the seven words of every
