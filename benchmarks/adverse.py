@@ -37,15 +37,15 @@ def survivors(flows, rack, seed):
 def measure(options, flows, seed=1):
     """(node-slots/s, cells/s) of a busy rack from its first arrival to its last, compilation left out."""
     small = Shoal(nodes=CHANNELS + 4, channels=CHANNELS, **options)
-    small.advance(small.prepare(Poisson(load=0.5, sizes="fixed:2KB", flows=20).draw(nodes=8, link=small.link, seed=0)))
+    small.prepare(Poisson(load=0.5, sizes="fixed:2KB", flows=20).draw(nodes=8, link=small.link, seed=0)).advance()
     rack = Shoal(nodes=NODES, channels=CHANNELS, **options)
     table = survivors(Poisson(load=LOAD, flows=flows).draw(nodes=NODES, link=rack.link, seed=seed), rack, seed)
     run = rack.prepare(table, seed=seed)
-    rack.advance(run, until=int(table.start[0]))
-    before, began = rack.observe(run, table), perf_counter()
-    rack.advance(run, until=int(table.start[-1]))
-    seconds, after = perf_counter() - began, rack.observe(run, table)
-    cells = sum(after.sections["cells"][key] - before.sections["cells"][key] for key in ("local", "forwarded"))
+    run.advance(until=int(table.start[0]))
+    before, began = run.observe(), perf_counter()
+    run.advance(until=int(table.start[-1]))
+    seconds, after = perf_counter() - began, run.observe()
+    cells = sum(after.carried[key] - before.carried[key] for key in ("local", "forwarded"))
     return (after.work["node_slots"] - before.work["node_slots"]) / seconds, cells / seconds
 
 

@@ -39,12 +39,12 @@ STRIDES = 60
 def rate(fabric, slots) -> tuple[float, float]:
     """Slots per second, of the run and of its stride at the tenth percentile."""
     traffic = Bernoulli(load=0.8, slots=slots).draw(nodes=fabric.ports, seed=1)
-    state = fabric.prepare(traffic, seed=1)
-    fabric.advance(state, until=slots // 4 * fabric.slot)
+    run = fabric.prepare(traffic, seed=1)
+    run.advance(until=slots // 4 * fabric.slot)
     times, stride = [], slots * 3 // 4 // STRIDES
     for k in range(1, STRIDES + 1):
         began = process_time()
-        fabric.advance(state, until=(slots // 4 + k * stride) * fabric.slot)
+        run.advance(until=(slots // 4 + k * stride) * fabric.slot)
         times.append(process_time() - began)
     return stride * STRIDES / sum(times), stride / sorted(times)[STRIDES // 10]
 

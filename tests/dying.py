@@ -4,11 +4,12 @@ import os
 import signal
 from dataclasses import dataclass
 
+from weft.workload import Workload
+
 
 @dataclass(frozen=True, kw_only=True)
-class Dying:
+class Dying(Workload):
     flows: int = 1
-    until = None
 
     def draw(self, *, nodes, link, seed):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,6 @@
 """What holds for every fabric: one list of laws, each a function of a fabric, its flows and what was observed.
 
-`test_laws.py` asks them of every fabric under every pattern. A law that a fabric does not keep is a bug of the fabric.
+`test_contract.py` asks them of every fabric under every pattern. A law that a fabric does not keep is a bug of it.
 """
 
 import numpy as np

@@ -13,8 +13,8 @@ from weft.cli import main
 from weft.errors import BadResult, WeftError
 
 CALL = {
-    "fabric": {"kind": "Shoal", "nodes": 8}, "workload": {"kind": "Poisson", "load": 0.5}, "inputs": {}, "seed": 1,
-    "until": None, "sources": "0123456789abcdef",
+    "fabric": {"kind": "Shoal", "nodes": 8}, "workload": {"kind": "Poisson", "load": 0.5}, "resolved": {}, "inputs": {},
+    "seed": 1, "until": None, "sources": "0123456789abcdef",
 }  # fmt: skip
 ARRAYS = {"queue": np.arange(40, dtype=np.int32).reshape(4, 10), "clock": np.array([7]), "none": np.empty((0, 3))}
 SPENT = {"wall_s": 1.5, "cpu_s": 1.25}

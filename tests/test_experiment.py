@@ -12,7 +12,7 @@ from weft import experiment
 from weft.checkpoint import Checkpoint
 from weft.errors import BadInput, BadResult, TooLarge
 from weft.units import KB, ms, us
-from weft.workload.flows import ENDLESS, Flows
+from weft.workload import ENDLESS, Flows, Planned
 
 RACK = weft.Shoal(nodes=8)
 SOME = weft.Poisson(load=0.6, sizes="fixed:20KB", flows=60)
@@ -78,7 +78,7 @@ def test_a_run_that_needs_more_than_it_may_have_is_refused_before_anything_is_dr
     monkeypatch.setattr(type(SOME), "draw", lambda *a, **k: pytest.fail("drawn"))
     with pytest.raises(TooLarge) as said:
         weft.run(RACK, SOME, memory=1000)
-    needed = RACK.memory(60) + 60 * experiment.DRAWING
+    needed = RACK.memory(Planned(8, 60)) + 60 * experiment.DRAWING
     shown = experiment.show_size(needed)
     assert str(said.value) == f"a run of 8 nodes and 60 flows must fit in 1 KB of memory, not need {shown}"
 
@@ -172,7 +172,7 @@ def test_a_run_interrupted_at_every_stride_still_ends_the_same(whole, tmp_path):
     while True:
         sessions += 1
         try:
-            result = weft.run(RACK, SOME, seed=3, progress=interrupt(2), checkpoint=checkpoint)
+            result = weft.run(RACK, SOME, seed=3, progress=interrupt(9), checkpoint=checkpoint)
             break
         except weft.Interrupted:
             continue
@@ -271,12 +271,11 @@ def test_two_runs_in_one_process_do_not_meet(whole):
     """Strides of two runs taken in turn: neither sees the other."""
     flows = SOME.draw(nodes=8, link=RACK.link, seed=3)
     runs = [RACK.prepare(flows), RACK.prepare(flows)]
-    while not all(run.done for run in runs):
+    for moment in range(1, 200):
         for run in runs:
-            if not run.done:
-                run.stride(None)
+            run.advance(until=moment * us)
     for run in runs:
-        assert RACK.observe(run, flows).fingerprint == whole.observation.fingerprint
+        assert run.observe().fingerprint == whole.observation.fingerprint
 
 
 def test_ten_flows_in_a_second_cost_next_to_nothing():
@@ -284,7 +283,7 @@ def test_ten_flows_in_a_second_cost_next_to_nothing():
     table = Flows.of(nodes=64, src=range(10), dst=range(10, 20), size=100 * KB, start=start)
     rack, looks = weft.Shoal(nodes=64), []
     run = rack.prepare(table)
-    rack.advance(run, watch=looks.append)
-    assert run.done
-    seen = rack.observe(run, table)
+    run.advance(watch=looks.append)
+    assert run.finished == 10
+    seen = run.observe()
     assert seen.work["stepped"] < seen.work["node_slots"] / 1000

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from weft.fabrics.packet import Packet
+from weft.metrics import throughput
 from weft.random import below, key, ln, unit, words
 from weft.units import KB, Gbps, ms, ns, us, wire_time
 from weft.workload import WORKLOADS
@@ -20,9 +21,14 @@ from weft.workload.flows import ENDLESS, Flows
 
 
 def run(fabric, flows, *, seed=1, until=None):
-    state = fabric.prepare(flows, seed=seed)
-    fabric.advance(state, until=until)
-    return fabric.observe(state, flows)
+    run = fabric.prepare(flows, seed=seed)
+    run.advance(until=until)
+    return run.observe()
+
+
+def rates(fabric, flows, seen) -> dict:
+    """Gb/s of payload into a destination: mean, least and most."""
+    return throughput.summary(fabric, flows, seen)["per_destination_gbps"]
 
 
 def queues():
@@ -60,16 +66,16 @@ def newreno():
         for buffer in (20, 40, 80):
             fabric = Packet(hosts=2, topology=_bottleneck(folder), transport="tcp:rto_min=50ms", buffer=buffer)
             flows = Flows.of(nodes=2, src=[0], dst=[1], size=ENDLESS, start=0)
-            state = fabric.prepare(flows, seed=1)
-            fabric.advance(state, until=1000 * ms)  # past slow start, which loses as much as it overshoots
-            before = fabric.observe(state, flows).sections
-            fabric.advance(state, until=4000 * ms)
-            seen = fabric.observe(state, flows)
+            run = fabric.prepare(flows, seed=1)
+            run.advance(until=1000 * ms)  # past slow start, which loses as much as it overshoots
+            before = run.observe()
+            run.advance(until=4000 * ms)
+            seen = run.observe()
             packet = wire_time(1538, 1 * Gbps)
             window = (40 * us + packet) / packet + buffer
-            lost = seen.sections["drops"]["full"] - before["drops"]["full"]
-            loss = lost / (seen.sections["packets"]["data"] - before["packets"]["data"])
-            use = seen.sections["throughput"]["per_destination_gbps"]["mean"] / (1448 / 1538)
+            lost = seen.lost.causes["full"] - before.lost.causes["full"]
+            loss = lost / (seen.carried["data"] - before.carried["data"])
+            use = rates(fabric, flows, seen)["mean"] / (1448 / 1538)
             print(f"{buffer:6} {window:10.1f} {loss:15.2e} {8 / 3 / window**2:10.2e} {use:10.3f}")
 
 
@@ -79,14 +85,14 @@ def dctcp():
     for count, mark in ((2, 40), (10, 40), (20, 65)):
         fabric = Packet(hosts=32, topology="single", transport="dctcp", mark=mark, buffer=500, delay=25 * us)
         flows = Flows.of(nodes=32, src=np.arange(count) + 1, dst=[0] * count, size=[ENDLESS] * count, start=0)
-        state = fabric.prepare(flows, seed=1)
-        port = int(np.flatnonzero(state.ports["to"] == 0)[0])
+        run = fabric.prepare(flows, seed=1)
+        port = int(np.flatnonzero(run.state.ports["to"] == 0)[0])
         packet = wire_time(1538, 10 * Gbps)
         seen = []
-        fabric.advance(state, until=50 * ms)
+        run.advance(until=50 * ms)
         for k in range(4000):
-            fabric.advance(state, until=50 * ms + k * 5 * us)
-            seen.append(max(int(state.ports["busy"][port]) - state.now, 0) / packet)
+            run.advance(until=50 * ms + k * 5 * us)
+            seen.append(max(int(run.state.ports["busy"][port]) - run.now, 0) / packet)
         product = (100 * us + packet) / packet
         theory = 0.5 * np.sqrt(2 * count * (product + mark))
         print(f"{count:5} {mark:4} {max(seen):11.1f} {mark + count:6} {max(seen) - min(seen):14.1f} {theory:8.1f}")
@@ -101,7 +107,7 @@ def fairness():
         flows = Flows.of(nodes=32, src=np.arange(n) + 1, dst=[0] * n, size=[ENDLESS] * n, start=0)
         seen = run(fabric, flows, until=100 * ms)
         x = seen.received.astype(float)
-        use = seen.sections["throughput"]["fraction_of_link"]
+        use = rates(fabric, flows, seen)["mean"] * Gbps / fabric.link
         print(f"{transport:9} {n:3}   {ties:6} {x.sum() ** 2 / n / (x**2).sum():7.3f} {use:8.3f}")
 
 
@@ -114,9 +120,9 @@ def permutation():
         fabric = Packet(hosts=432, mtu=mtu, transport=f"{name}@stardust-nsdi19{change}")
         workload = WORKLOADS["permutation"](duration=(100 if mtu == 9000 else 20) * ms)
         flows = workload.draw(nodes=432, link=fabric.link, seed=1)
-        rates = run(fabric, flows, until=workload.until).sections["throughput"]
-        spread = rates["per_destination_gbps"]
-        print(f"{name:6}{mtu:5}{change:11} {100 * rates['fraction_of_link']:5.1f} %  {printed[name]:10} "
+        spread = rates(fabric, flows, run(fabric, flows, until=workload.until))
+        use = spread["mean"] * Gbps / fabric.link
+        print(f"{name:6}{mtu:5}{change:11} {100 * use:5.1f} %  {printed[name]:10} "
               f"{spread['min']:8.2f} {spread['max']:9.2f}", flush=True)  # fmt: skip
 
 

@@ -18,10 +18,10 @@ missed = []
 def settle(fabric, flows, warm=200, epochs=600):
     """Cells per place of each flow once the rack has settled, and the monitors."""
     run = fabric.prepare(flows)
-    fabric.advance(run, until=warm * fabric.epoch)
-    before = fabric.observe(run, flows).received
-    fabric.advance(run, until=(warm + epochs) * fabric.epoch)
-    seen = fabric.observe(run, flows)
+    run.advance(until=warm * fabric.epoch)
+    before = run.observe().received
+    run.advance(until=(warm + epochs) * fabric.epoch)
+    seen = run.observe()
     return (seen.received - before) / fabric.payload / (epochs * (fabric.nodes - 1)), seen
 
 
@@ -77,8 +77,8 @@ def incast():
         fabric = Shoal(nodes=n, channels=1)
         flows = Incast(fan_in=m, bytes=130 * KB).draw(nodes=n, link=fabric.link, seed=1)
         run = fabric.prepare(flows)
-        fabric.advance(run)
-        seen = fabric.observe(run, flows)
+        run.advance()
+        seen = run.observe()
         slots = seen.finish / fabric.slot_time
         foretold = bounds.incast_slots(m, 2322, n)
         longest, bound = seen.sections["queue_cells"]["max"], bounds.queue(m, n)

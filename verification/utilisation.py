@@ -10,6 +10,7 @@ Prints payload over link rate in the second half of a run. Nothing is tuned to m
 import sys
 
 from weft.fabrics.packet import Packet, bounds
+from weft.metrics import throughput
 from weft.units import Gbps, ms
 from weft.workload import WORKLOADS
 
@@ -32,16 +33,18 @@ CHANGES = {
 
 
 def run(transport, *, duration=30 * ms, seed=1):
-    """The sections of a run's result."""
+    """What the destinations of a run got, in Gb/s of payload, mean, least and most; and what went wrong."""
     fabric = Packet(hosts=432, mtu=9000, transport=transport)
     flows = WORKLOADS["permutation"](duration=duration).draw(nodes=432, link=fabric.link, seed=seed)
-    state = fabric.prepare(flows, seed=seed)
-    fabric.advance(state, until=duration)
-    return fabric.observe(state, flows).sections
+    run = fabric.prepare(flows, seed=seed)
+    run.advance(until=duration)
+    seen = run.observe()
+    counts = {"pauses": seen.sections["pauses"], "timeouts": seen.sections["timeouts"], "drops": seen.lost.total}
+    return throughput.summary(fabric, flows, seen)["per_destination_gbps"] | counts
 
 
-def used(sections) -> str:
-    return f"{100 * sections['throughput']['fraction_of_link']:5.1f} %"
+def used(rates) -> str:
+    return f"{100 * rates['mean'] / 10:5.1f} %"  # of links of 10 Gb/s
 
 
 def bound():
@@ -57,7 +60,7 @@ def bound():
         line = f"{seed:4}   {100 * best.mean() / fabric.link:5.1f} % ({best.min() / Gbps:.2f})"
         for name in names:
             seen = run(f"{name}@stardust-nsdi19", seed=seed)
-            line += f"   {used(seen)} ({seen['throughput']['per_destination_gbps']['min']:.2f})"
+            line += f"   {used(seen)} ({seen['min']:.2f})"
         print(line, flush=True)
 
 
@@ -74,7 +77,7 @@ def _changed(name):
     for change in CHANGES[name]:
         seen = run(f"{name}@stardust-nsdi19" + (f":{change}" if change else ""))
         print(f"{name:10} {change:43} {used(seen)} {seen['pauses']:8} {seen['timeouts']:9} "
-              f"{sum(seen['drops'].values()):8}", flush=True)  # fmt: skip
+              f"{seen['drops']:8}", flush=True)  # fmt: skip
 
 
 def dctcp():

@@ -1,62 +1,135 @@
-"""What there is to run: fabrics and workloads by the names that the command line and study files use."""
+"""What there is to run: fabrics and workloads by the names that the command line and study files use.
 
-from weft.errors import BadInput
-from weft.fabrics import FABRICS, fabric
+Weft's own are in `weft.fabrics.FABRICS` and `weft.workload`. Another package adds its own by entry points of
+the groups `weft.fabrics` and `weft.workloads`; a class that is in no list at all is named `module:Class`. A result
+keeps the short name of its classes and, for those that are not weft's, where they are: so `rerun` finds them again.
+"""
 
+import os
+import sys
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
 
-def available() -> list[str]:
-    """Names of the fabrics whose room is there."""
-    found = []
-    for name in FABRICS:
-        try:
-            fabric(name)
-        except (ImportError, AttributeError):
-            continue
-        found.append(name)
-    return found
-
-
-def fabric_class(name: str):
-    """The class of the fabric called `name`."""
-    if name not in FABRICS:
-        raise BadInput(f"a fabric must be one of {', '.join(FABRICS)}, not {name!r}")
-    return fabric(name)
+from weft.errors import BadInput, Unusable
+from weft.fabrics import FABRICS
 
 
-def every_workload() -> dict:
-    """Name -> class of every workload, flows first, then traffic that only a switch takes: cells."""
-    from weft.workload import WORKLOADS
-    from weft.workload.traffic import TRAFFIC
-
-    return {**WORKLOADS, **TRAFFIC}
+def fabrics() -> list[str]:
+    """Names of all fabrics: weft's, then those of other packages that are installed."""
+    return list(_places("fabrics"))
 
 
-def workloads(fabric: str) -> dict:
-    """Name -> class of every workload that the fabric called `fabric` can carry."""
-    from weft.workload import WORKLOADS
-
-    return every_workload() if fabric == "crossbar" else dict(WORKLOADS)
+def fabric_class(name: str) -> type:
+    """The class of the fabric called `name`, which may be `module:Class`."""
+    return _load("fabric", name, _places("fabrics"))
 
 
-def workload_class(name: str, fabric: str):
-    """The class of the workload called `name` on the fabric called `fabric`."""
+def every_workload() -> dict[str, type]:
+    """Name -> class of every workload."""
+    others = _others("workloads")
+    return {**own_workloads(), **{name: _load("workload", name, others) for name in others}}
+
+
+def workloads(fabric: type) -> dict[str, type]:
+    """Name -> class of every workload that the fabric can carry."""
+    return {name: cls for name, cls in every_workload().items() if issubclass(cls.draws, fabric.carries)}
+
+
+def workload_class(name: str, fabric: type) -> type:
+    """The class of the workload called `name`, which may be `module:Class`, for a fabric that can carry it."""
+    if ":" in name:
+        found = _load("workload", name, {})
+        if not issubclass(found.draws, fabric.carries):
+            kinds = " or ".join(kind.kind for kind in fabric.carries)
+            raise BadInput(f"a workload of {fabric.__name__} must draw {kinds}, not {found.draws.kind} as {name} does")
+        return found
     known = workloads(fabric)
     if name not in known:
-        raise BadInput(f"a workload of {fabric} must be one of {', '.join(known)}, not {name!r}")
+        names = ", ".join(known)
+        raise BadInput(f"a workload of {fabric.__name__} must be module:Class or one of {names}, not {name!r}")
     return known[name]
+
+
+def class_of(description: dict, what: str) -> type:
+    """The class that a description which was saved is of; `what` is fabric or workload."""
+    kind, place = description.get("kind"), description.get("class")
+    if place is not None:
+        return _load(what, str(place), {})
+    known = _own(what)
+    if kind not in known:
+        raise BadInput(f"a {what} must be one of {', '.join(known)}, not {kind!r}")
+    return known[kind]
 
 
 def rebuild_call(data: dict) -> tuple:
     """(fabric, workload) from what a result or a checkpoint keeps of them."""
     from weft.metrics.provenance import rebuild
 
-    names = {place.partition(":")[2]: name for name, place in FABRICS.items()}
+    made = []
     for what in ("fabric", "workload"):
         given = data.get(what)
-        if not isinstance(given, dict) or "kind" not in given:
+        if not isinstance(given, dict) or not isinstance(given.get("kind"), str):
             raise BadInput(f"a {what} must be a table with its kind, not {given!r}")
-    kind = data["fabric"]["kind"]
-    if kind not in names:
-        raise BadInput(f"a fabric must be one of {', '.join(names)}, not {kind!r}")
-    fabric = rebuild(data["fabric"], [fabric_class(names[kind])])
-    return fabric, rebuild(data["workload"], every_workload().values())
+        made.append(rebuild(given, class_of(given, what)))
+    return tuple(made)
+
+
+@cache
+def _own(what) -> dict[str, type]:
+    """Class by its name, of those that come with weft."""
+    if what == "fabric":
+        return {place.partition(":")[2]: _load("fabric", name, FABRICS) for name, place in FABRICS.items()}
+    return {cls.__name__: cls for cls in own_workloads().values()}
+
+
+def own_workloads() -> dict[str, type]:
+    """Name -> class of the workloads that come with weft: flows first, then cells that are made slot by slot."""
+    from weft.workload import WORKLOADS
+    from weft.workload.traffic import TRAFFIC
+
+    return {**WORKLOADS, **TRAFFIC}
+
+
+def _places(group) -> dict[str, str]:
+    return {**(FABRICS if group == "fabrics" else {}), **_others(group)}
+
+
+@cache
+def _others(group) -> dict[str, str]:
+    """Name -> `module:Class` of what other packages add; they cannot take a name of weft's."""
+    taken = FABRICS if group == "fabrics" else own_workloads()
+    return {entry.name: entry.value for entry in entry_points(group=f"weft.{group}") if entry.name not in taken}
+
+
+def _load(what, name, places) -> type:
+    """Import the class called `name`; what is wrong with it is said in a sentence."""
+    if ":" not in name and name not in places:
+        raise BadInput(f"a {what} must be module:Class or one of {', '.join(places)}, not {name!r}")
+    place = places.get(name, name)
+    module, _, attribute = place.partition(":")
+    here = os.getcwd()
+    if ":" in name and here not in sys.path:
+        sys.path.append(here)  # as `python -m` would; last, so that it hides nothing
+    try:
+        found = import_module(module)
+    except ImportError as error:
+        raise Unusable(f"the {what} {name} cannot be loaded: {error}") from error
+    except SyntaxError as error:
+        raise Unusable(f"the {what} {name} cannot be loaded: {error.msg} in {error.filename}:{error.lineno}") from error
+    cls = getattr(found, attribute, None)
+    base = _base(what)
+    if not (isinstance(cls, type) and issubclass(cls, base)):
+        was = f"a {type(cls).__name__}" if cls is not None else "missing"
+        raise Unusable(f"{place} must be a class that derives from {base.__module__}.{base.__name__}, not {was}")
+    return cls
+
+
+def _base(what) -> type:
+    if what == "fabric":
+        from weft.fabrics.base import Fabric
+
+        return Fabric
+    from weft.workload.base import Workload
+
+    return Workload

@@ -14,12 +14,13 @@ from time import monotonic
 import numpy as np
 
 from weft.errors import BadResult, WeftError
-from weft.metrics.provenance import describe, plain, source_hash
+from weft.metrics.provenance import describe, plain
 from weft.metrics.result import Result
-from weft.workload import inputs
+from weft.sources import digest_of
+from weft.workload.files import inputs
 
 EVERY = 60.0  # s of wall time between two checkpoints
-_DECIDES = ("fabric", "workload", "inputs", "seed", "until", "sources")  # what makes two calls the same run
+_DECIDES = ("fabric", "workload", "resolved", "inputs", "seed", "until", "sources")  # what makes two calls the same run
 
 
 class Checkpoint:
@@ -120,10 +121,11 @@ def describe_call(fabric, workload, seed: int, until: int | None) -> dict:
         {
             "fabric": describe(fabric),
             "workload": describe(workload),
-            "inputs": inputs(workload),
+            "resolved": fabric.resolved(),
+            "inputs": inputs(fabric, workload),
             "seed": int(seed),
             "until": until,
-            "sources": source_hash(fabric),
+            "sources": digest_of(fabric, workload),
         }
     )
 

@@ -8,6 +8,7 @@ WeftError
 │   └── BadPart                     a part or price catalogue
 ├── TooLarge                        the run would need more memory than it may have
 ├── MonitorTripped                  a law of the fabric was broken while it ran; the run is void
+├── Unusable                        a fabric or workload that is named but cannot be loaded
 ├── ScheduleConflict                two circuits want one port in one slot
 └── BadResult                       a folder is not a result, or is one that cannot be read
 
@@ -46,6 +47,10 @@ class TooLarge(WeftError):
 
 class MonitorTripped(WeftError):
     """A law of the fabric was broken while it ran."""
+
+
+class Unusable(WeftError):
+    """A fabric or workload that is named but cannot be loaded."""
 
 
 class ScheduleConflict(WeftError):

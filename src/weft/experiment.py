@@ -1,19 +1,20 @@
 """run(fabric, workload, seed) -> Result: draw, prepare, advance, collect."""
 
-import inspect
 import os
 import signal
 import threading
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 
 from weft.checkpoint import describe_call
-from weft.errors import BadInput, TooLarge, require
+from weft.errors import TooLarge, require
+from weft.metrics.provenance import columns_hash
 from weft.metrics.result import Result
 from weft.units import show_size
-from weft.workload.flows import ENDLESS, LATEST, Flows
+from weft.workload.demand import Planned
+from weft.workload.files import PIPE
+from weft.workload.flows import LATEST
 
 SHARE = 0.8  # of the machine's memory that a run may need, unless told
 DRAWING = 160  # bytes a flow takes while it is drawn: half a dozen columns of numbers, twice
@@ -36,13 +37,14 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     result removes it. Ctrl-C waits for the end of a stride, some milliseconds. A run that is stopped raises
     `Interrupted`, which holds the result so far.
     """
-    allow(fabric, memory, planned=getattr(workload, "flows", None))
-    flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
-    allow(fabric, memory, drawn=flows)
-    until = horizon(workload, flows, until)
-    session = Session(fabric, workload, flows, seed=seed, until=until, checkpoint=checkpoint)
+    allow(fabric, workload.planned(fabric.nodes), memory)
+    demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+    fabric.accept(demand)
+    allow(fabric, demand, memory)
+    until = horizon(workload, demand, until)
+    session = Session(fabric, workload, demand, seed=seed, until=until, checkpoint=checkpoint)
     with deferred_interrupt() as interrupted:
-        fabric.advance(session.state, until=until, watch=session.watch(progress, interrupted))
+        session.run.advance(until=until, watch=session.watch(progress, interrupted))
     if interrupted():
         raise Interrupted(session.result())
     return session.result()
@@ -51,16 +53,19 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
 class Session:
     """A run from its first stride, or from a checkpoint, to its result; knows what it has cost so far."""
 
-    def __init__(self, fabric, workload, flows, *, seed, until, checkpoint):
+    def __init__(self, fabric, workload, demand, *, seed, until, checkpoint):
         self.began, self.began_cpu = perf_counter(), process_time()
-        self.fabric, self.workload, self.flows, self.seed = fabric, workload, flows, seed
+        self.fabric, self.workload, self.demand, self.seed = fabric, workload, demand, seed
         self.call, self.before = describe_call(fabric, workload, seed, until), {"wall_s": 0.0, "cpu_s": 0.0}
-        self.checkpoint = checkpoint if hasattr(fabric, "freeze") else None
+        if PIPE in self.call["inputs"].values():  # what came through it is what the call is about
+            table = demand.table
+            self.call["inputs"]["flows"] = columns_hash(table.src, table.dst, table.size, table.start, table.klass)
+        self.checkpoint = checkpoint
         if self.checkpoint is not None and self.checkpoint.exists():
             self.before, arrays = self.checkpoint.read(self.call)
-            self.state = fabric.thaw(flows, arrays, seed=seed)
+            self.run = fabric.thaw(demand, arrays, seed=seed)
         else:
-            self.state = fabric.prepare(flows, seed=seed)
+            self.run = fabric.prepare(demand, seed=seed)
 
     @property
     def spent(self) -> dict:
@@ -84,49 +89,45 @@ class Session:
         """Put the run on disk, if it is to be kept, and return what was seen so far."""
         partial = self.result(partial=True)
         if self.checkpoint is not None:
-            self.checkpoint.write({**self.call, "spent": self.spent}, self.fabric.freeze(self.state), partial)
+            self.checkpoint.write({**self.call, "spent": self.spent}, self.run.freeze(), partial)
         return partial
 
     def result(self, partial=False) -> Result:
         """What was seen so far."""
-        seen, spent = self.fabric.observe(self.state, self.flows), self.spent
-        result = Result.collect(
-            self.fabric, self.workload, self.flows, seen, seed=self.seed, wall=spent["wall_s"], cpu=spent["cpu_s"],
+        spent = self.spent
+        return Result.collect(
+            self.fabric,
+            self.workload,
+            self.demand,
+            self.run.observe(),
+            seed=self.seed,
+            wall=spent["wall_s"],
+            cpu=spent["cpu_s"],
             partial=partial,
-        )  # fmt: skip
-        asked = {"until": self.call["until"], "inputs": self.call["inputs"]}
-        return replace(result, provenance={**result.provenance, **asked})
+            more={"until": self.call["until"], "inputs": self.call["inputs"]},
+        )
 
 
-def horizon(workload, flows, until=None) -> int | None:
+def horizon(workload, demand, until=None) -> int | None:
     """When a run stops, in ps, or None: when the last flow is done. Flows without an end need one."""
-    chosen = getattr(workload, "until", None) if until is None else until
+    chosen = workload.until if until is None else until
     require(chosen is None or 0 < chosen <= LATEST, "until", "above 0 ps", chosen)
-    if chosen is None and isinstance(flows, Flows):
-        endless = int((flows.size >= ENDLESS).sum())
-        require(not endless, "until", f"given, because {endless:,} of {len(flows):,} flows never end", None)
+    endless = demand.endless
+    if chosen is None:
+        require(not endless, "until", f"given, because {endless:,} of {len(demand):,} flows never end", None)
     return chosen
 
 
-def allow(fabric, memory=None, *, drawn=None, planned=None, times=1) -> None:
+def allow(fabric, demand, memory=None, *, times=1) -> None:
     """Raise `TooLarge` if `times` such runs are predicted to need more than `memory` bytes, by default 80 % of all.
 
-    Before the flows are drawn their number is a plan, or unknown; fabrics that count by number can already tell.
+    Before the flows are drawn their number is a plan, or unknown.
     """
-    counts = inspect.signature(fabric.memory).parameters["flows"].default is not inspect.Parameter.empty
-    if drawn is None:
-        planned = planned if isinstance(planned, int) else 0
-        needed = (fabric.memory(planned) if counts else 0) + planned * DRAWING
-    elif isinstance(drawn, Flows):
-        planned = len(drawn)
-        needed = fabric.memory(planned if counts else drawn)
-    else:  # cells made slot by slot, which only a switch takes
-        if counts:
-            raise BadInput(f"{type(fabric).__name__} must be given flows, not cells that are made slot by slot")
-        needed = fabric.memory(drawn)
+    needed = fabric.memory(demand) + len(demand) * (DRAWING if isinstance(demand, Planned) else 0)
     allowed = may_have() if memory is None else memory
     if needed * times > allowed:
-        flows, runs = f" and {planned:,} flows" if planned else "", "a run" if times == 1 else f"{times} runs at a time"
+        flows = f" and {len(demand):,} flows" if len(demand) else ""
+        runs = "a run" if times == 1 else f"{times} runs at a time"
         raise TooLarge(
             f"{runs} of {fabric.nodes:,} nodes{flows} must fit in {show_size(allowed)} of memory, "
             f"not need {show_size(needed * times)}"

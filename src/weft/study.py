@@ -32,6 +32,7 @@ from weft.experiment import Interrupted, allow, run
 from weft.metrics.result import Result, flatten
 from weft.parameters import Parameter, build
 from weft.units import parse_size
+from weft.workload.files import PIPE
 
 LOOK = 0.2  # s of wall time between two looks at the workers
 STARTED = 1e-6  # the share of a run that has begun
@@ -54,6 +55,8 @@ class Point:
         It changes with the source code on disk: whoever needs it for longer than a moment keeps it.
         """
         call = describe_call(self.fabric, self.workload, self.seed, self.until)
+        for path, content in call["inputs"].items():
+            require(content != PIPE, f"{path}, in a study that is kept,", "a file, whose content can be told", PIPE)
         digest = sha256(json.dumps(call, sort_keys=True).encode()).hexdigest()[:16]
         kinds = (type(self.fabric).__name__, type(self.workload).__name__)
         return "-".join([*map(str.lower, kinds), str(self.seed), digest])
@@ -105,7 +108,7 @@ class Study:
         require(isinstance(workers, int) and 1 <= workers <= 1024, "workers", "from 1 to 1024", workers)
         points = self.points
         for point in points:
-            allow(point.fabric, memory, planned=getattr(point.workload, "flows", None), times=workers)
+            allow(point.fabric, point.workload.planned(point.fabric.nodes), memory, times=workers)
         place = None if folder is None else _prepare(folder)
         jobs = [Job(point, place and place / point.name(), memory and memory // workers, every) for point in points]
         results = _all(jobs, workers, progress or _nothing)
@@ -245,12 +248,9 @@ class Job:
             run(point.fabric, point.workload, checkpoint=checkpoint, **options).save(self.place)
             checkpoint.remove()
 
-    def share(self, state) -> float:
+    def share(self, run) -> float:
         """How much of it is done, as far as the run tells; never quite all of it."""
-        until, flows = self.point.until or getattr(self.point.workload, "until", None), getattr(state, "flows", 0)
-        if until:
-            return min(max(getattr(state, "now", 0) / until, STARTED), 0.999)
-        return min(max(state.finished / flows, STARTED), 0.999) if isinstance(flows, int) and flows else STARTED
+        return 0.0 if run.compiling else min(max(run.share or 0.0, STARTED), 0.999)
 
 
 def _all(jobs, workers, progress: Callable) -> list:
@@ -383,13 +383,13 @@ _KEYS = ("title", "seeds", "until", "columns", "fabric", "workload", "picture")
 def _study(data) -> Study:
     for key in data:
         require(key in _KEYS, "a key", f"one of {', '.join(_KEYS)}", key)
-    fabrics, names = [], []
+    fabrics, kinds = [], []
     for table in _tables(data, "fabric"):
-        names.append(table["kind"])
-        fabrics += _grid(catalogue.fabric_class(table["kind"]), table, "fabric")
+        kinds.append(catalogue.fabric_class(table["kind"]))
+        fabrics += _grid(kinds[-1], table, "fabric")
     workloads = []
     for table in _tables(data, "workload"):
-        classes = {catalogue.workload_class(table["kind"], name) for name in names}
+        classes = {catalogue.workload_class(table["kind"], kind) for kind in kinds}
         workloads += _grid(classes.pop(), table, "workload")
     seeds = data.get("seeds", [0])
     require(isinstance(seeds, list), "seeds", "a list of whole numbers", seeds)

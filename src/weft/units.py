@@ -3,6 +3,7 @@
 import re
 from dataclasses import MISSING, field
 from decimal import Context, Decimal, InvalidOperation, Overflow
+from math import isfinite
 from typing import Annotated
 
 from weft.errors import BadQuantity
@@ -84,6 +85,29 @@ def _show(value, units):
         if abs(value) >= unit:
             return f"{value / unit:.6g} {name}"
     return f"0 {units[-1][0]}"
+
+
+NOTHING = "–"
+
+
+def show_number(value, digits: int = 4) -> str:
+    """`value` with at most `digits` significant digits, whole numbers whole, thousands apart, and – for None."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(show_number(item, digits) for item in value)
+    if not isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.{digits - 1}e}"
+    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    if before:
+        return f"{value:,.{max(digits - before, 0)}f}"
+    return f"{value:.{digits}g}"
 
 
 # How a parameter is written and read at the command line: `guard: Time = param(2750, "dark time …")`.

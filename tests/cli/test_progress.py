@@ -1,15 +1,18 @@
-"""What is said of a run under way: shares, rates and what is left, from what the run tells of itself."""
+"""What is said of a run under way: shares, rates and what is left, of real runs of every room."""
 
 import io
+import re
 import sys
-from types import SimpleNamespace
+import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from rooms import CELLS, FLOWS, ONE
 from weft.cli import progress, sweep
-from weft.cli.progress import COMPILING, Meter, facts, share
+from weft.cli.progress import COMPILING, Lines, Meter, facts
+from weft.units import us
+
+one = pytest.mark.parametrize(("room", "fabric"), ONE, ids=[name for name, _ in ONE])
 
 
 class Clock:
@@ -21,65 +24,88 @@ class Clock:
             monkeypatch.setattr(module, "monotonic", lambda: self.now)
 
 
-def running(**told):
-    return SimpleNamespace(**told)
+def started(fabric, workload=FLOWS[0]):
+    return fabric.prepare(workload.draw(nodes=fabric.nodes, link=fabric.link, seed=1), seed=1)
 
 
-@given(st.integers(0, 10**12), st.integers(1, 10**12), st.integers(0, 1000), st.integers(0, 1000))
-def test_a_share_is_from_nothing_to_all(now, until, finished, more):
-    flows = finished + more
-    assert share(running(now=now, flows=flows, finished=finished), until) == min(now / until, 1.0)
-    by_flows = share(running(now=now, flows=flows, finished=finished), None)
-    assert by_flows == (finished / flows if flows else None)
+@one
+def test_a_share_goes_from_nothing_to_all(room, fabric):
+    run, shares = started(fabric), []
+    assert run.share == 0.0
+    run.advance(watch=lambda run: shares.append(run.share))
+    assert shares == sorted(shares) and shares[-1] == run.share == 1.0
+    timed = started(fabric)
+    timed.advance(until=8 * us)
+    assert timed.share == pytest.approx(1.0, abs=0.02)
 
 
-def test_a_run_that_tells_nothing_has_no_share_and_no_facts():
-    assert share(running(), None) is None
-    assert share(running(now=5), None) is None
-    assert facts(running(), None) == ""
+def test_cells_made_slot_by_slot_have_a_share_too():
+    fabric = dict(ONE)["crossbar"]
+    run, shares = started(fabric, CELLS), []
+    run.advance(watch=lambda run: shares.append(run.share))
+    assert shares == sorted(shares) and shares[-1] == 1.0 and run.total == 0
+    assert facts(run, None) == "10.24 us simulated"
 
 
-def test_facts_are_what_the_run_tells():
-    told = running(now=2_500_000, flows=2000, finished=1500, unit="node-slots")
-    assert facts(told, 12_345_678) == "2.5 us simulated, 1,500 of 2,000 flows, 12.3 M node-slots/s"
-    assert facts(running(now=0), None) == "0 ps simulated"
+@one
+def test_facts_are_what_the_run_tells(room, fabric):
+    run = started(fabric)
+    run.advance(until=6 * us)
+    told = re.fullmatch(r"(\S+) us simulated, (\d+) of 60 flows, 12.3 M ([a-z-]+)/s", facts(run, 12_345_678))
+    assert told and 5 < float(told[1]) <= 6 and int(told[2]) == run.finished and told[3] == run.unit
+    run.compiling = True
+    assert facts(run, None) == COMPILING
 
 
-def test_a_rate_is_of_the_work_since_the_first_look(monkeypatch):
-    clock, meter = Clock(monkeypatch, progress), Meter()
-    assert meter.rate(running(work=1_000_000)) is None  # resumed: what was done before does not count
+@one
+def test_a_rate_is_of_the_work_since_the_first_look(room, fabric, monkeypatch):
+    clock, meter, run = Clock(monkeypatch, progress), Meter(), started(fabric)
+    run.advance(until=3 * us)
+    before = run.work
+    assert before > 0 and meter.rate(run) is None  # resumed: what was done before does not count
     clock.now += 0.1
-    assert meter.rate(running(work=1_500_000)) is None  # too early to tell
+    assert meter.rate(run) is None  # too early to tell
+    run.advance(until=9 * us)
     clock.now += 1.9
-    assert meter.rate(running(work=5_000_000)) == pytest.approx(2_000_000)
-    assert meter.rate(running()) is None
+    assert meter.rate(run) == pytest.approx((run.work - before) / 2)
 
 
-def test_lines_come_now_and_then_and_say_how_long_it_will_take(monkeypatch, capsys):
-    clock = Clock(monkeypatch, progress)
-    look = progress._lines("shoal poisson", None)
-    look(running(now=0, flows=100, finished=0))
+@one
+def test_lines_come_now_and_then_and_say_how_long_it_will_take(room, fabric, monkeypatch, capsys):
+    clock, run = Clock(monkeypatch, progress), started(fabric)
+    lines = Lines("a run")
+    run.advance(until=4 * us)
+    lines.look(run)
     assert capsys.readouterr().err == ""
     clock.now += progress.FIRST
-    look(running(now=10**6, flows=100, finished=25))
-    assert capsys.readouterr().err == (
-        "shoal poisson: 25%, 1 us simulated, 25 of 100 flows, about 15 s left\n"
-    )  # fmt: skip
+    run.until = 8 * us
+    lines.first = (lines.first[0], 0.0)
+    lines.look(run)
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"a run: (49|50)%, \S+ us simulated, \d+ of 60 flows, about 5 s left\n", said), said
     clock.now += 1
-    look(running(now=10**6, flows=100, finished=26))
+    lines.look(run)
     assert capsys.readouterr().err == ""
     clock.now += progress.NEXT
-    look(running(now=2 * 10**6, flows=100, finished=100))
-    assert capsys.readouterr().err == "shoal poisson: 100%, 2 us simulated, 100 of 100 flows, about 0 s left\n"
+    lines.first = (lines.first[0], run.share)  # it stands still: no time can be told
+    lines.look(run)
+    assert "left" not in capsys.readouterr().err
 
 
-def test_a_run_that_stands_still_says_no_time(monkeypatch, capsys):
-    clock = Clock(monkeypatch, progress)
-    look = progress._lines("packet incast", None)
-    for _ in range(2):
-        clock.now += progress.FIRST
-        look(running(now=10**6, flows=100, finished=25))
-    assert capsys.readouterr().err == "packet incast: 25%, 1 us simulated, 25 of 100 flows\n"
+def test_compiling_is_said_after_a_second_and_not_if_it_is_over_by_then(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    lines, run = Lines("a run"), started(ONE[0][1])
+    run.compiling = True
+    lines.look(run)
+    run.compiling = False
+    lines.look(run)
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+    run.compiling = True
+    lines.look(run)
+    time.sleep(0.2)
+    lines.close()
+    assert capsys.readouterr().err == f"a run: {COMPILING}\n"
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,15 @@ def test_a_run_prints_a_table_for_people(weft):
 
 
 def test_every_field_of_a_fabric_and_a_workload_is_a_flag(weft):
-    for fabric in catalogue.available():
+    for fabric in catalogue.fabrics():
         cls = catalogue.fabric_class(fabric)
-        for name, workload in catalogue.workloads(fabric).items():
+        for name, workload in catalogue.workloads(cls).items():
             taken = inspect.signature(command_of(fabric, cls, name, workload)).parameters
             for field in (*parameters(cls), *parameters(workload)):
                 flag = "trace" if (name, field.name) == ("trace", "path") else field.name
                 assert any(known.endswith(flag) for known in taken), (fabric, name, flag)
         text = weft("run", fabric, "poisson", "--help").out
-        fields = parameters(catalogue.workloads(fabric)["poisson"])
+        fields = parameters(catalogue.workloads(cls)["poisson"])
         assert all("--" + field.name.replace("_", "-") in text for field in fields)
 
 
@@ -264,13 +264,13 @@ def test_off_a_terminal_a_long_run_says_a_line_now_and_then_and_with_json_nothin
 def test_on_a_terminal_there_is_a_bar_from_the_start(monkeypatch, capsys):
     import sys
 
-    from weft.cli.progress import COMPILING, watching
+    from weft.cli.progress import PREPARING, watching
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with watching("shoal poisson", until=1000):
-        pass  # nothing has run yet: the kernel would be compiling
-    assert COMPILING in capsys.readouterr().err
+    with watching("shoal poisson"):
+        pass  # nothing has run yet: flows are being drawn
+    assert PREPARING in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def made():
     )  # fmt: skip
     seen = Observation(
         finish=table.start + table.size * 81, received=table.size, now=100 * us, fingerprint="ab" * 16,
-        sections={"cells": {"local": 9, "forwarded": 8, "dummy": 1, "delivered": 8}}, monitors={"conservation": 0},
-        samples={"time_ps": np.arange(3) * us, "received_bytes": np.arange(24).reshape(3, 8)}, work={"node_slots": 10},
+        carried={"local": 9, "forwarded": 8, "dummy": 1, "delivered": 8}, monitors={"conservation": 0},
+        samples={"time_ps": np.arange(3) * us, "delivered_bytes": np.arange(24).reshape(3, 8)}, work={"node_slots": 10},
     )  # fmt: skip
     return Result.collect(Rack(), Few(), table, seen, seed=1, wall=1.0, cpu=1.0, peak=10**6)
 
@@ -89,7 +89,17 @@ def test_a_finish_time_that_turned_is_noticed(whole):
 
 
 NEEDED = {
-    "result.json": {"observed", "offered", "monitors", "fingerprint", "partial"},
+    "result.json": {
+        "observed",
+        "offered",
+        "monitors",
+        "fingerprint",
+        "partial",
+        "throughput",
+        "queue",
+        "lost",
+        "cells",
+    },
     "provenance.json": {"format", "fabric", "workload", "seed", "nodes"},
 }
 

@@ -37,7 +37,7 @@ def test_every_key_of_the_summary_has_its_row(page):
     summary = page.split("## The summary")[1].split("## Definitions")[0]
     named = [name for row in re.findall(r"^\| (`.*?) \|", summary, re.M) for name in re.findall(r"`(\w+)`", row)]
     assert sorted(named) == sorted(some_result().summary())
-    for section in ("fct_us", "throughput", "queue_cells", "reorder_bytes", "cells", "offered", "goodput_gbps", "rate"):
+    for section in ("fct_us", "throughput", "queue", "lost", "offered", "goodput_gbps", "rate"):
         for inner in some_result().summary()[section]:
             assert f"`{inner}`" in summary, f"{section}.{inner}"
 

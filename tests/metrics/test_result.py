@@ -18,9 +18,12 @@ from hypothesis import strategies as st
 from weft.errors import BadInput, BadResult, WeftError
 from weft.metrics import Observation, Result, flatten
 from weft.metrics import folder as folders
+from weft.metrics.observation import Lost, Queue, Throughput
 from weft.metrics.result import FILES, is_result
+from weft.metrics.schema import problems
 from weft.units import KB, MB, Gbps, ns, us
 from weft.workload.flows import ENDLESS, Flows
+from weft.workload.traffic import Bernoulli
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +56,12 @@ def observed(**changes):
         "received": [KB, 2 * MB, 100 * KB, MB],
         "now": 401 * us,
         "fingerprint": "00ff",
-        "sections": {"queue_cells": {"max": np.int32(3), "max_node": 5}, "failures": {"lost": np.nan}},
+        "carried": {"local": np.int32(7)},
+        "queue": Queue(max=3, max_node=5),
+        "lost": Lost(causes={"full": 2, "late": 1}, flows=1),
+        "sections": {"failures": {"lost": np.nan}, "throughput": "no room's to say", "seed": 99},
         "monitors": {"conservation": np.int64(0)},
-        "samples": {"time_ps": np.arange(3) * us, "received_bytes": np.arange(12).reshape(3, 4)},
+        "samples": {"time_ps": np.arange(3) * us, "delivered_bytes": np.arange(12).reshape(3, 4) * MB},
         "work": {"node_slots": 1000, "stepped": 250},
     }
     return Observation(**{**seen, **changes})
@@ -63,12 +69,15 @@ def observed(**changes):
 
 def result(fabric=None, workload=None, table=None, seen=None, **more):
     settings = {"seed": 7, "wall": 2.0, "cpu": 1.5, "peak": 50 * MB, **more}
-    return Result.collect(fabric or Knowing(), workload or Mix(), table or flows(), seen or observed(), **settings)
+    return Result.collect(
+        fabric or Knowing(), workload or Mix(), flows() if table is None else table, seen or observed(), **settings
+    )
 
 
+OLD = "{place} must be a result of format 2, which this version of weft writes, not 1: run it again"
 KEYS = [
     "fabric", "workload", "seed", "fingerprint", "partial", "finished", "unfinished", "simulated_ns", "flows",
-    "offered", "fct_us", "slowdown", "goodput_gbps", "throughput", "queue_cells", "reorder_bytes", "cells", "failures",
+    "offered", "fct_us", "slowdown", "goodput_gbps", "throughput", "cells", "queue", "lost", "failures",
     "monitors", "rate", "wall_s", "cpu_s", "peak_rss_mb", "notes",
 ]  # fmt: skip
 
@@ -76,7 +85,7 @@ KEYS = [
 def test_the_summary_is_the_agreed_object():
     found = result().summary()
     assert list(found) == KEYS
-    assert found["fabric"] == {"kind": "Knowing", "nodes": 4, "link": 100 * Gbps}
+    assert found["fabric"] == {"kind": "Knowing", "class": f"{__name__}:Knowing", "nodes": 4, "link": 100 * Gbps}
     assert (found["seed"], found["fingerprint"], found["partial"]) == (7, "00ff", False)
     assert (found["finished"], found["unfinished"], found["simulated_ns"]) == (3, 1, 401_000.0)
     assert found["flows"] == {"all": 4, "short": 2, "long": 2}
@@ -84,10 +93,11 @@ def test_the_summary_is_the_agreed_object():
     assert found["fct_us"]["long"] == {"mean": 400.0, "p50": 400.0, "p99": 400.0, "p99.9": 400.0, "max": 400.0}
     assert found["slowdown"]["short"]["max"] == 12.5
     assert found["goodput_gbps"] == {"long": {"mean": 40.0}, "long_with_unfinished": {"mean": 30.0}}
-    assert found["throughput"]["fraction_of_link"] is None
-    assert found["queue_cells"] == {"max": 3, "max_node": 5} and found["failures"] == {"lost": None}
-    assert found["reorder_bytes"] == {"max": None}
-    assert found["cells"] == {"local": None, "forwarded": None, "dummy": None, "delivered": None}
+    assert found["fct_us"]["first"] == 1.0 and found["fct_us"]["last"] == 400.0
+    assert found["queue"] == {"unit": "cells", "max": 3, "max_bytes": None, "max_node": 5}
+    assert found["lost"] == {"unit": "cells", "total": 3, "flows": 1, "causes": {"full": 2, "late": 1}}
+    assert found["cells"] == {"local": 7} and found["failures"] == {"lost": None}
+    assert problems(found) == []
     assert found["monitors"] == {"conservation": 0}
     assert found["rate"] == {"node_slots_per_s": 500.0, "stepped_fraction": 0.25}
     assert (found["wall_s"], found["cpu_s"], found["peak_rss_mb"]) == (2.0, 1.5, 50.0)
@@ -111,25 +121,46 @@ def test_endless_flows_offer_no_load_that_could_be_named():
     assert found["goodput_gbps"]["long_with_unfinished"]["mean"] > 0
 
 
-def test_what_the_fabric_saw_stands_above_what_flows_can_tell():
-    told = {"throughput": {"per_destination_gbps": {"mean": 1.0}, "fraction_of_link": 0.25}, "seed": 99}
-    found = result(seen=observed(sections=told)).summary()
-    assert found["throughput"]["fraction_of_link"] == 0.25
-    assert found["throughput"]["per_destination_gbps"]["mean"] == 1.0
-    assert found["throughput"]["per_destination_gbps"]["max"] == pytest.approx(40)  # node 2, 2 MB in 400 us
-    assert found["seed"] == 7
+def test_throughput_is_payload_while_a_destination_had_flows_coming_in():
+    found = result().summary()["throughput"]
+    assert found["window"] == "while the destination had flows coming in" and found["destinations"] == 3
+    assert found["per_destination_gbps"]["max"] == pytest.approx(40)  # node 2, 2 MB in 400 us
+    assert found["fraction_of_link"] == pytest.approx(found["per_destination_gbps"]["mean"] / 100)
+
+
+def test_throughput_of_a_run_that_was_cut_off_is_that_of_its_second_half():
+    before = np.array([0, 1, 2, 0]) * MB
+    found = result(seen=observed(half=(201 * us, before))).summary()["throughput"]
+    assert (found["window"], found["from_ns"], found["to_ns"]) == ("the second half of the run", 201_000, 401_000)
+    gained = np.array([8, 8, 8]) * MB  # of nodes 0, 1 and 2: the last sample less what they had halfway
+    assert found["per_destination_gbps"]["mean"] == pytest.approx(8 * gained.mean() / 200e-6 / 1e9)
 
 
 def test_a_run_without_flows_has_a_summary_too():
-    class Cells:
-        """A workload's description of cells that a switch makes by itself."""
-
-    seen = Observation(finish=[], received=[], now=1000, work={"slots": 10}, samples={})
-    found = result(Rack(), Mix(), Cells(), seen).summary()
+    cells = Bernoulli(load=0.5, slots=10).draw(nodes=4)
+    rates = Throughput(rates=np.array([1e9, 3e9]), begin=0, end=1000, best=4e9, window="after the warm-up")
+    seen = Observation(finish=[], received=[], now=1000, work={"slots": 10}, samples={}, throughput=rates)
+    found = result(Rack(), Mix(), cells, seen).summary()
     assert (found["finished"], found["unfinished"], found["slowdown"]) == (0, 0, None)
     assert set(found["fct_us"]["all"].values()) == {None}
     assert found["rate"]["slots_per_s"] == 5.0 and found["rate"]["stepped_fraction"] is None
-    assert found["throughput"]["per_destination_gbps"] == {"mean": None, "min": None, "max": None}
+    assert found["throughput"]["per_destination_gbps"] == {"mean": 2.0, "min": 1.0, "max": 3.0}
+    assert found["throughput"]["fraction_of_link"] == 0.5
+    assert problems(found) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"lost": 3}, "lost must be a table, not 3"),
+        ({"throughput": 0.8}, "throughput must be a table, not 0.8"),
+        ({"queue": {}}, "queue.unit must be there"),
+        ({"monitors": {"law": "none"}}, "monitors.law must be int or null, not 'none'"),
+        ({"cells": None}, "one of cells, packets must be a table of counts, not absent"),
+    ],
+)
+def test_a_summary_that_is_not_the_agreed_object_is_told(change, sentence):
+    assert sentence in problems({**result().summary(), **change})
 
 
 def test_thresholds_and_percentile_rule_can_be_set():
@@ -173,7 +204,9 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     assert after.summary() == before.summary() and after.provenance == before.provenance
     assert after.flows == before.flows and after.partial
     assert (after.observation.finish == before.observation.finish).all()
-    assert after.observation.samples["received_bytes"].tolist() == before.observation.samples["received_bytes"].tolist()
+    assert (
+        after.observation.samples["delivered_bytes"].tolist() == before.observation.samples["delivered_bytes"].tolist()
+    )
     assert after.summary(short=KB, rule="released") == before.summary(short=KB, rule="released")
     after.save(tmp_path / "b")
     for name in FILES:
@@ -363,7 +396,11 @@ def damaged(place, name, text):
         ("result.json", "[]", "{place}/result.json must be a JSON object, not a list"),
         ("result.json", "{}", "{place} must be a whole result, not one without 'observed'"),
         ("samples.parquet", "PAR1", "{place}/samples.parquet must be Parquet, not something that cannot be read"),
-        ("provenance.json", '{"weft": "9", "format": 2}', "{place} must be a result of format 1, not 2"),
+        (
+            "provenance.json",
+            '{"weft": "9", "format": 1}',
+            OLD,
+        ),
     ],
 )
 def test_a_damaged_result_gets_a_sentence(tmp_path, name, text, message):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from weft.metrics import Observation, Result
+from weft.metrics.observation import Queue
 from weft.units import Gbps, ms, us
 from weft.workload.flows import Flows
 
@@ -37,13 +38,11 @@ def make(fabric, load, seed):
         received=size,
         now=1 * ms,
         fingerprint="ab" * 16,
-        sections={
-            "cells": {"local": 100, "forwarded": 90, "dummy": 10, "delivered": 95},
-            "queue_cells": {"max": 7, "max_node": 9},
-            "throughput": {"fraction_of_link": 0.475},
-        },
+        carried={"local": 100, "forwarded": 90, "dummy": 10, "delivered": 95},
+        queue=Queue(max=7, max_node=9),
+        sections={"queue_cells": {"max": 7, "max_node": 9}},
         monitors={"conservation": 0, "bound": seed},
-        samples={"time_ps": np.arange(4) * us, "received_bytes": np.arange(16).reshape(4, 4) * 1000},
+        samples={"time_ps": np.arange(4) * us, "delivered_bytes": np.arange(16).reshape(4, 4) * 1000},
         work={"node_slots": 4_000_000, "stepped": 1_000_000},
     )
     return Result.collect(fabric, Steady(load=load), table, seen, seed=seed, wall=2.0, cpu=1.9, peak=50_000_000)

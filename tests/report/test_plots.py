@@ -124,7 +124,7 @@ def test_throughput_over_time_is_the_slope_of_the_samples(result):
 def test_samples_that_were_not_taken_are_named(result):
     with pytest.raises(BadInput) as found:
         plots.throughput_over_time(result, column="cells")
-    assert str(found.value) == "samples must hold cells, not only time_ps, received_bytes"
+    assert str(found.value) == "samples must hold cells, not only time_ps, delivered_bytes"
 
 
 def test_a_queue_histogram_keeps_its_counts():

@@ -53,15 +53,15 @@ def measure(*, nodes=512, channels=4, load=1.0, load_rate=None, sizes="pareto", 
     first, last = int(table.start[0]), int(table.start[-1])
     before = calibrate()
     run = rack.prepare(table, seed=seed)
-    rack.advance(run, until=first)
-    start = rack.observe(run, table)
+    run.advance(until=first)
+    start = run.observe()
     began = perf_counter()
-    rack.advance(run, until=last)
+    run.advance(until=last)
     seconds = perf_counter() - began
-    end = rack.observe(run, table)
+    end = run.observe()
     calibration = (before + calibrate()) / 2
     slots, stepped = (end.work[key] - start.work[key] for key in ("node_slots", "stepped"))
-    cells = {key: end.sections["cells"][key] - start.sections["cells"][key] for key in ("local", "forwarded", "dummy")}
+    cells = {key: end.carried[key] - start.carried[key] for key in ("local", "forwarded", "dummy")}
     carried = cells["local"] + cells["forwarded"]
     each = seconds * 1e9 / slots
     return Bench(
@@ -89,7 +89,7 @@ def _compile(rack):
 
     small = replace(rack, nodes=rack.channels + 4)
     table = Poisson(load=0.5, sizes="fixed:2KB", flows=20).draw(nodes=small.nodes, link=small.link, seed=0)
-    small.advance(small.prepare(table))
+    small.prepare(table).advance()
 
 
 def calibrate() -> float:

@@ -17,5 +17,15 @@ def fabrics(
 ) -> int:
     """List the fabrics, or the parameters of one."""
     from weft import catalogue
+    from weft.cli.options import say
+    from weft.errors import Unusable
 
-    return print_all({name: catalogue.fabric_class(name) for name in catalogue.available()}, name, "fabric", json)
+    known = {}
+    for word in dict.fromkeys([*catalogue.fabrics(), *([name] if name and ":" in name else [])]):
+        try:
+            known[word] = catalogue.fabric_class(word)
+        except Unusable as problem:
+            if word == name:
+                raise
+            say(f"weft fabrics: {problem}")
+    return print_all(known, name, "fabric", json)

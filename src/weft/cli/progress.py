@@ -2,46 +2,43 @@
 
 import sys
 from contextlib import contextmanager
+from threading import Timer
 from time import monotonic
 
 from weft.units import show_time
 
 FIRST, NEXT = 5.0, 20.0  # s of wall time to the first line where there is no terminal, and from one to the next
-COMPILING = "compiling the kernel, once"
+PATIENCE = 1.0  # s of compiling before it is said there
+PREPARING = "preparing"
+COMPILING = "compiling the kernel, once on this machine"
 
 
 @contextmanager
-def watching(title: str, *, until=None, quiet=False, json=False):
+def watching(title: str, *, quiet=False, json=False):
     """Yield what `weft.run` takes as `progress`, or None if nothing is to be shown."""
     terminal = sys.stderr.isatty()
     if quiet or (json and not terminal):
         yield None
     elif terminal:
-        with _bar(title, until) as look:
+        with _bar(title) as look:
             yield look
     else:
-        yield _lines(title, until)
-
-
-def share(run, until) -> float | None:
-    """How much of a run is done, from 0 to 1; None if it does not tell."""
-    now, flows = getattr(run, "now", None), getattr(run, "flows", 0)
-    if until and now is not None:
-        return min(now / until, 1.0)
-    if flows and isinstance(flows, int):
-        return run.finished / flows
-    return None
+        lines = Lines(title)
+        try:
+            yield lines.look
+        finally:
+            lines.close()
 
 
 def facts(run, rate: float | None) -> str:
-    """Simulated time, flows done and the rate, as far as the run tells."""
-    parts = []
-    if getattr(run, "now", None) is not None:
-        parts.append(f"{show_time(run.now)} simulated")
-    if isinstance(getattr(run, "flows", None), int) and run.flows:
-        parts.append(f"{run.finished:,} of {run.flows:,} flows")
+    """Simulated time, flows done and the rate."""
+    if run.compiling:
+        return COMPILING
+    parts = [f"{show_time(run.now)} simulated"]
+    if run.total:
+        parts.append(f"{run.finished:,} of {run.total:,} flows")
     if rate:
-        parts.append(f"{rate / 1e6:,.3g} M {getattr(run, 'unit', 'steps')}/s")
+        parts.append(f"{rate / 1e6:,.3g} M {run.unit}/s")
     return ", ".join(parts)
 
 
@@ -53,17 +50,17 @@ class Meter:
 
     def rate(self, run) -> float | None:
         """Units of work per second of wall time; None until there is something to tell."""
-        work, now = getattr(run, "work", None), monotonic()
-        if not isinstance(work, int):
+        if run.compiling:
             return None
+        now = monotonic()
         if self.first is None:
-            self.first = now, work
+            self.first = now, run.work
         began, before = self.first
-        return (work - before) / (now - began) if now - began > 0.2 else None
+        return (run.work - before) / (now - began) if now - began > 0.2 else None
 
 
 @contextmanager
-def _bar(title, until):
+def _bar(title):
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -73,30 +70,47 @@ def _bar(title, until):
     )  # fmt: skip
     meter = Meter()
     with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=8) as progress:
-        task = progress.add_task(title, total=None, facts=COMPILING)
+        task = progress.add_task(title, total=None, facts=PREPARING)
 
         def look(run):
-            done = share(run, until)
-            progress.update(
-                task, total=None if done is None else 1.0, completed=done or 0.0, facts=facts(run, meter.rate(run))
-            )
+            done = None if run.compiling else run.share
+            total, completed = (None, 0.0) if done is None else (1.0, done)
+            progress.update(task, total=total, completed=completed, facts=facts(run, meter.rate(run)))
 
         yield look
 
 
-def _lines(title, until):
-    meter, first, due = Meter(), [], [monotonic() + FIRST]
+class Lines:
+    """A line on stderr now and then; and one from the first second if a kernel has to be compiled."""
 
-    def look(run):
-        rate, now, done = meter.rate(run), monotonic(), share(run, until)
-        if not first:
-            first.append((now, done))  # what came before was compiling
-        if now < due[0]:
+    def __init__(self, title: str):
+        self.title, self.meter, self.first = title, Meter(), None
+        self.due, self.timer = monotonic() + FIRST, None
+
+    def look(self, run) -> None:
+        """See how far the run is."""
+        self.close()
+        if run.compiling:
+            self.timer = Timer(PATIENCE, self._say, [COMPILING])
+            self.timer.daemon = True
+            self.timer.start()
             return
-        due[0] = now + NEXT
-        gained = (done or 0) - (first[0][1] or 0)
-        left = f", about {(now - first[0][0]) * (1 - done) / gained:,.0f} s left" if gained > 0 else ""
+        rate, now, done = self.meter.rate(run), monotonic(), run.share
+        if self.first is None:
+            self.first, self.due = (now, done), now + FIRST  # what came before was compiling
+        if now < self.due:
+            return
+        self.due = now + NEXT
+        gained = (done or 0) - (self.first[1] or 0)
+        left = f", about {(now - self.first[0]) * (1 - done) / gained:,.0f} s left" if gained > 0 else ""
         percent = f"{done:.0%}, " if done is not None else ""
-        print(f"{title}: {percent}{facts(run, rate)}{left}", file=sys.stderr, flush=True)
+        self._say(f"{percent}{facts(run, rate)}{left}")
 
-    return look
+    def close(self) -> None:
+        """Say nothing any more about compiling."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def _say(self, text):
+        print(f"{self.title}: {text}", file=sys.stderr, flush=True)

@@ -12,6 +12,7 @@ from weft import catalogue
 from weft.cli import COMMANDS
 from weft.cli.flags import METAVARS, RENAMED
 from weft.cli.listing import summary
+from weft.fabrics import FABRICS
 from weft.parameters import REQUIRED, parameters
 
 COLUMNS = "| | | default | |\n| --- | --- | --- | --- |"
@@ -34,10 +35,10 @@ def page() -> str:
         parts.append(_command(f"weft {name}", function))
     parts.append(_command("weft bench shoal", import_module("weft.cli.bench").shoal))
     parts.append("## Fabrics")
-    parts += [_description(name, catalogue.fabric_class(name)) for name in catalogue.available()]
+    parts += [_description(name, catalogue.fabric_class(name)) for name in FABRICS]
     parts.append("## Workloads")
     parts.append("Every fabric carries `poisson` to `trace`; `crossbar` also takes the others, which are cells.")
-    parts += [_description(name, cls) for name, cls in catalogue.every_workload().items()]
+    parts += [_description(name, cls) for name, cls in catalogue.own_workloads().items()]
     return "\n\n".join(parts) + "\n"
 
 

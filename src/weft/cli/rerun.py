@@ -25,21 +25,23 @@ def rerun(
     from weft.cli.progress import watching
     from weft.experiment import run
     from weft.metrics import Result
-    from weft.metrics.provenance import source_hash
-    from weft.workload import inputs
+    from weft.sources import digest_of
+    from weft.workload.files import PIPE, inputs
 
     old = Result.load(folder)
     if old.partial:
         raise BadResult(f"{folder} must be a whole result, not one of a run that was interrupted")
     fabric, workload = rebuild_call(old.provenance)
-    for path, digest in inputs(workload).items():
+    for path, digest in inputs(fabric, workload).items():
+        if digest == PIPE:
+            raise BadResult(f"{path} must be a file to be read again, not {PIPE}")
         if old.provenance.get("inputs", {}).get(path, digest) != digest:
             raise BadResult(f"{path} must be the file that {folder} was drawn from, not one with other content")
     until = old.provenance.get("until")
-    with watching("rerun", until=until, quiet=common.quiet, json=common.json) as progress:
+    with watching("rerun", quiet=common.quiet, json=common.json) as progress:
         new = run(fabric, workload, seed=old.seed, until=until, progress=progress)
     was, is_now = old.observation.fingerprint, new.observation.fingerprint
-    same_code = old.provenance.get("sources") == source_hash(fabric)
+    same_code = old.provenance.get("sources") == digest_of(fabric, workload)
     if common.json:
         print_json({"equal": was == is_now, "fingerprint": is_now, "was": was, "same_sources": same_code})
     elif was == is_now:

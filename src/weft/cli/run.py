@@ -9,23 +9,31 @@ from weft import catalogue
 from weft.cli import options
 from weft.cli.flags import Flags, command, keyword
 from weft.cli.options import RUNNING, Running, say
-from weft.errors import WeftError
+from weft.errors import Unusable, WeftError
 
 
 def make(tokens) -> App:
     """The command; if the tokens already name a fabric, with that one only."""
     app = App(name="run", help="Carry a workload over a fabric, and say what came out.", help_format="markdown")
-    names = catalogue.available()
+    asked, names = tokens[:1], catalogue.fabrics()
+    if asked and (asked[0] in names or ":" in asked[0]):
+        app.command(_fabric(asked[0], tokens[1:2]))
+        return app
     for name in names:
-        if tokens[:1] == [name] or tokens[:1] not in [[known] for known in names]:
+        try:
             app.command(_fabric(name))
+        except Unusable as problem:
+            app.command(App(name=name, help=str(problem)))
     return app
 
 
-def _fabric(name) -> App:
+def _fabric(name, asked=()) -> App:
+    """The command of one fabric, with every workload it carries, and the one asked for if that is in no list."""
     cls = catalogue.fabric_class(name)
     app = App(name=name, help=inspect.getdoc(cls), help_format="markdown")
-    for workload, kind in catalogue.workloads(name).items():
+    kinds = catalogue.workloads(cls)
+    kinds |= {word: catalogue.workload_class(word, cls) for word in asked if ":" in word}
+    for workload, kind in kinds.items():
         app.command(command_of(name, cls, workload, kind), name=workload)
     return app
 
@@ -82,9 +90,8 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
         raise WeftError("--resume must be given with the -o of the run that was interrupted")
     if resume and not checkpoint.exists():
         say(f"{checkpoint.path} is not there: starting from the beginning")
-    end = until or getattr(workload, "until", None)
     try:
-        with watching(title, until=end, quiet=running.quiet, json=running.json) as progress:
+        with watching(title, quiet=running.quiet, json=running.json) as progress:
             result = run(
                 fabric, workload, seed=seed, until=until, memory=memory, progress=progress, checkpoint=checkpoint
             )
@@ -118,8 +125,6 @@ def _interrupted(result, running, checkpoint) -> int:
         say("interrupted: with -o DIR an interrupted run can be resumed")
     elif checkpoint.problem:
         say(f"interrupted, and it cannot be resumed: {checkpoint.problem}")
-    elif not checkpoint.exists():
-        say(f"interrupted: a run of {result.fabric['kind']} cannot be resumed yet")
     else:
         say(f"interrupted: go on with weft resume {running.output}")
     return 130

@@ -1,48 +1,179 @@
-"""What every system answers, so that `weft.run` needs to know none of them.
+"""What a fabric is and what a run is: the two classes that every room derives from.
 
-A fabric is a frozen description. `prepare` turns it and a table of flows into a run under way, `advance` lets time
-pass in strides, `observe` says what was seen. A run under way (`Run`) can be put into arrays at any stride and taken
-up again from them: the continued run is the same to the last bit.
+A `Fabric` is a frozen description: what it can carry, how much memory that needs, and how a run of it begins. A `Run`
+is one under way: arrays that a kernel changes, and what others may see of them. The loop that lets time pass is not
+theirs but the engine's (`weft.engine.loop`), which calls `step`, `grow`, `change`, `sample` and `monitors`. A run can
+be put into arrays between any two strides and taken up again from them: the continued run is the same to the last bit.
+
+`tests/test_contract.py` holds every room to this, docs/extending.md shows a room of forty lines.
 """
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 import numpy as np
 
+from weft.engine import loop
+from weft.engine.series import Series
+from weft.errors import BadInput
 from weft.metrics.observation import Observation
+from weft.units import us
+from weft.workload.demand import Demand
+from weft.workload.flows import Flows
+
+
+class Fabric:
+    """A system that carries demand. Rooms derive frozen dataclasses from it; times are ps, rates b/s, sizes bytes."""
+
+    carries: ClassVar[tuple[type[Demand], ...]] = (Flows,)  # kinds of demand
+    nodes: int  # senders and receivers that a workload sees
+    link: int  # rate of a node's link
+
+    def memory(self, demand: Demand) -> int:
+        """Bytes a run of this demand is predicted to need; cheap, before anything is laid out or even drawn."""
+        raise NotImplementedError
+
+    def prepare(self, demand: Demand, *, seed: int = 0) -> "Run":
+        """Lay out a run of this demand; no time passes."""
+        raise NotImplementedError
+
+    def thaw(self, demand: Demand, arrays: dict[str, np.ndarray], *, seed: int = 0) -> "Run":
+        """Rebuild a run from what its `freeze` gave."""
+        run = self.prepare(demand, seed=seed)
+        run.thaw(arrays)
+        return run
+
+    def ideal(self, flows: Flows) -> np.ndarray | None:
+        """(flows,) int64: ps below which no flow can finish; None if that is not known."""
+        return None
+
+    @property
+    def payload_rate(self) -> float | None:
+        """Bits of payload per second on a link that is never idle, headers and guard times taken off, if known."""
+        return None
+
+    def resolved(self) -> dict:
+        """What follows from names and files in the description (presets, say) and decides a run, as data."""
+        return {}
+
+    def inputs(self) -> Iterable[str]:
+        """Paths of the files that the description names and a run reads."""
+        return ()
+
+    @staticmethod
+    def facts(summary: dict) -> Iterable[tuple[str, str]]:
+        """(name, text) of what a room has to say of a run beyond what is common: lines of its table."""
+        return ()
+
+    def accept(self, demand: Demand) -> None:
+        """Raise a sentence unless this demand can be carried."""
+        if not isinstance(demand, self.carries):
+            kinds = " or ".join(kind.kind for kind in self.carries)
+            raise BadInput(f"{type(self).__name__} must be given {kinds}, not {demand.kind}")
+        if demand.nodes != self.nodes:
+            raise BadInput(f"demand must be drawn for the {self.nodes} nodes of the fabric, not {demand.nodes}")
 
 
 class Run:
-    """A run under way. Fabrics derive theirs; this is what others may look at between strides."""
+    """A run under way: what the loop drives and what others may look at between strides."""
 
+    unit: ClassVar[str] = "steps"  # what `work` counts
+    inspect_every: ClassVar[int] = 1 << 24  # units of work between two thorough looks of the monitors …
+    inspect_samples: ClassVar[bool] = True  # … and whether there is one with every sample
+    budget: int = 10_000  # of the first stride; the loop adapts it to the wall clock
     now: int = 0  # ps of simulated time
     finished: int = 0  # flows done
-    flows: int = 0  # flows in all
-    work: int = 0  # units of work done, for a rate: node-slots, packet-hops
-    done: bool = False  # nothing is left to happen
+    work: int = 0  # units of work done
+    next_change: int | None = None  # ps at which the loop is to stop and call `change`: a failure, a repair
 
+    def __init__(self, fabric: Fabric, demand: Demand, *, seed: int = 0, every: int = 10 * us):
+        fabric.accept(demand)
+        self.fabric, self.demand, self.seed = fabric, demand, seed
+        self.series = Series(every, fabric.nodes)
+        self.until: int | None = None  # ps at which the run is to end, if it was said
+        self.half: tuple[int, dict] | None = None  # (moment, sample) halfway there
+        self.seconds = 0.0  # of wall time in kernels, compiling left out
+        self.inspected = 0  # work at the last thorough look
+        self.compiling = False
 
-@runtime_checkable
-class Fabric(Protocol):
-    """A system that carries flows."""
+    @property
+    def total(self) -> int:
+        """Flows in all."""
+        return len(self.demand)
 
-    nodes: int
-    link: int
+    @property
+    def share(self) -> float | None:
+        """How much of the run is done, from 0 to 1; None if nobody can tell."""
+        if self.until:
+            return min(self.now / self.until, 1.0)
+        return self.finished / self.total if self.total else None
 
-    def memory(self, flows: int = 0) -> int:
-        """Bytes a run of so many flows is predicted to need; cheap, and before anything is laid out."""
+    # what a room says
 
-    def prepare(self, flows, *, seed: int = 0) -> Run:
-        """Lay out a run of these flows; no time passes."""
+    def step(self, until: int, budget: int) -> int:
+        """Let time pass to `until` (ps), or for about `budget` units of work; says why it ended, see `engine.loop`."""
+        raise NotImplementedError
 
-    def advance(self, run: Run, until: int | None = None, watch=None) -> None:
-        """Let time pass until `until` (ps), or until nothing is left to do; call `watch(run)` between strides."""
+    def compile(self) -> None:
+        """Call every kernel that the run may need, so that nothing happens but that it is compiled."""
+        self.step(self.now, 0)
 
-    def observe(self, run: Run, flows) -> Observation:
+    def grow(self, why: int) -> None:
+        """Make larger what `step` said was full."""
+        raise NotImplementedError
+
+    def change(self) -> None:
+        """Take in what was to happen at `next_change`, and move that on."""
+
+    def sample(self) -> dict:
+        """Counts so far, for the time series: `delivered_bytes` of each node, `finished` flows, what is `waiting`."""
+        raise NotImplementedError
+
+    def monitors(self, thorough: bool = True) -> dict[str, int]:
+        """How often each law of the fabric was broken; a thorough look may take as long as a stride."""
+        raise NotImplementedError
+
+    def promises(self, law: str) -> bool:
+        """Whether a violation of the law ends the run; where it may happen, it is only counted."""
+        return True
+
+    def observe(self) -> Observation:
         """What was seen so far."""
+        raise NotImplementedError
 
-    def freeze(self, run: Run) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All that a step may change, by name."""
+        raise NotImplementedError
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `arrays` gave, in a run just prepared."""
+        raise NotImplementedError
+
+    # what it gets
+
+    def advance(self, until: int | None = None, watch: Callable | None = None) -> None:
+        """Let time pass until `until` (ps) or until nothing is left to happen."""
+        loop.advance(self, until, watch)
+
+    def freeze(self) -> dict[str, np.ndarray]:
         """The run as arrays."""
+        out = {f"run.{name}": array for name, array in self.arrays().items()}
+        out |= {f"series.{name}": array for name, array in self.series.freeze().items()}
+        out["loop"] = np.array([round(self.seconds * 1e9), self.inspected], np.int64)
+        if self.half is not None:
+            out["half"] = np.array([self.half[0]], np.int64)
+            out |= {f"half.{name}": np.array(value, np.int64) for name, value in self.half[1].items()}
+        return out
 
-    def thaw(self, flows, arrays: dict[str, np.ndarray], *, seed: int = 0) -> Run:
-        """The run from such arrays."""
+    def thaw(self, arrays: dict[str, np.ndarray]) -> None:
+        """Become the run that `freeze` kept."""
+
+        def part(prefix):
+            return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+
+        self.restore(part("run."))
+        self.series.thaw(part("series."))
+        nanoseconds, self.inspected = arrays["loop"].tolist()
+        self.seconds = nanoseconds / 1e9
+        if "half" in arrays:
+            self.half = int(arrays["half"][0]), part("half.")

@@ -8,14 +8,10 @@ from enum import Enum
 from hashlib import sha256
 from importlib import metadata
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 
 from weft.errors import BadInput
-
-_WEFT = Path(__file__).parent.parent
-_DECIDES = ("random.py", "units.py", "engine/*.py", "schedule/*.py", "topology/*.py", "workload/**/*")
 
 
 def plain(value):
@@ -38,60 +34,46 @@ def plain(value):
 
 
 def describe(thing) -> dict:
-    """A frozen description (a fabric, a workload, a size distribution) as data: its class and its fields."""
+    """A frozen description (a fabric, a workload, a size distribution) as data: its class and its fields.
+
+    A class that is not weft's is named in full as well, `module:Class`, so that it can be found again.
+    """
     if isinstance(thing, dict):
         return plain(thing)
+    cls = type(thing)
+    data = {"kind": cls.__name__}
+    if cls.__module__.partition(".")[0] != "weft":
+        data["class"] = f"{cls.__module__}:{cls.__qualname__}"
     if not is_dataclass(thing):
-        return {"kind": type(thing).__name__}
-    data = {"kind": type(thing).__name__}
+        return data
     data.update((f.name, plain(getattr(thing, f.name))) for f in fields(thing) if f.init)
     return data
 
 
-def rebuild(data: dict, classes):
-    """The description that `describe` wrote down; `classes` are those it may be made of."""
-    known = {cls.__name__: cls for cls in classes}
+def rebuild(data: dict, cls: type, *others: type):
+    """The description of class `cls` that `describe` wrote down; those in its fields are of `others`."""
+    known = {other.__name__: other for other in others}
 
-    def build(value):
-        if isinstance(value, list):
-            return tuple(build(item) for item in value)
+    def made(value):
+        if isinstance(value, list):  # JSON has no tuples, and descriptions have no lists
+            return tuple(made(item) for item in value)
         if isinstance(value, dict) and "kind" in value:
             if value["kind"] not in known:
                 raise BadInput(f"kind must be one of {', '.join(sorted(known))}, not {value['kind']!r}")
-            cls = known[value["kind"]]
-            arguments = {key: build(item) for key, item in value.items() if key != "kind"}
-            if unknown := sorted(set(arguments) - {f.name for f in fields(cls) if f.init}):
-                raise BadInput(f"{cls.__name__} must be made of fields it has, not {unknown[0]!r}")
-            try:
-                return cls(**arguments)
-            except TypeError:
-                raise BadInput(f"{cls.__name__} must be made of all its fields, not of {_some(arguments)}") from None
+            return rebuild(value, known[value["kind"]], *others)
         return value
 
-    return build(data)
+    arguments = {key: made(value) for key, value in data.items() if key not in ("kind", "class")}
+    if unknown := sorted(set(arguments) - {f.name for f in fields(cls) if f.init}):
+        raise BadInput(f"{cls.__name__} must be made of fields it has, not {unknown[0]!r}")
+    try:
+        return cls(**arguments)
+    except TypeError:
+        raise BadInput(f"{cls.__name__} must be made of all its fields, not of {_some(arguments)}") from None
 
 
 def _some(arguments) -> str:
     return ", ".join(arguments) or "none"
-
-
-def sources(fabric=None) -> list[Path]:
-    """The files that can decide an event, in order: of every fabric, or of the room of `fabric` only."""
-    rooms = ["fabrics/**/*.py"]
-    module = type(fabric).__module__.split(".")
-    if fabric is not None and module[:2] == ["weft", "fabrics"] and len(module) > 3:
-        rooms = ["fabrics/*.py", f"fabrics/{module[2]}/**/*.py"]
-    found = {path for pattern in (*_DECIDES, *rooms) for path in _WEFT.glob(pattern)}
-    return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
-
-
-def source_hash(fabric=None) -> str:
-    """16 hexadecimal digits that change when any file does that could change a result."""
-    digest = sha256()
-    for path in sources(fabric):
-        digest.update(f"{path.relative_to(_WEFT).as_posix()}\n{path.stat().st_size}\n".encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def columns_hash(*columns) -> str:

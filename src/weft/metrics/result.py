@@ -20,20 +20,15 @@ from weft.errors import BadResult, WeftError, require
 from weft.metrics import fct, throughput
 from weft.metrics.fct import DECADES, LONG, SHORT, Distribution
 from weft.metrics.folder import check, replaced
-from weft.metrics.observation import Observation
-from weft.metrics.provenance import columns_hash, describe, machine, peak_memory, plain, source_hash, versions
+from weft.metrics.observation import Lost, Observation, Queue
+from weft.metrics.provenance import columns_hash, describe, machine, peak_memory, plain, versions
+from weft.metrics.schema import COMMON
+from weft.sources import digest_of
 from weft.units import MB, Gbps, ns, show_time, us
-from weft.workload.flows import COLUMNS, ENDLESS, Flows
+from weft.workload.flows import ENDLESS, Flows
 
 FILES = ("flows.parquet", "samples.parquet", "result.json", "provenance.json")
-FORMAT = 1  # of the folder; a reader that meets a higher one says so
-
-_ABSENT = {  # sections that every summary has, whether or not the fabric looked
-    "throughput": {"per_destination_gbps": {"mean": None, "min": None, "max": None}, "fraction_of_link": None},
-    "queue_cells": {"max": None, "max_node": None},
-    "reorder_bytes": {"max": None},
-    "cells": {"local": None, "forwarded": None, "dummy": None, "delivered": None},
-}
+FORMAT = 2  # of the folder; a reader that meets another one says so
 _NAMES = {"id": "flow", "src": "src", "dst": "dst", "size": "bytes", "start": "start_ps", "klass": "class"}
 
 
@@ -47,6 +42,7 @@ class Result:
     flows: Flows
     observation: Observation
     offered: dict = field(default_factory=dict)
+    throughput: dict = field(default_factory=dict)  # as the summary has it
     notes: tuple = ()
     provenance: dict = field(default_factory=dict)
     ideal: np.ndarray | None = None  # int64 [f] the shortest possible completion time in ps, where the fabric knows it
@@ -58,14 +54,14 @@ class Result:
 
     @classmethod
     def collect(
-        cls, fabric, workload, flows, observation, *, seed, wall=None, cpu=None, peak=None, partial=False
+        cls, fabric, workload, demand, observation, *, seed, wall=None, cpu=None, peak=None, partial=False, more=None
     ) -> "Result":
         """Gather a run: `wall` and `cpu` are seconds, `peak` bytes (by default, this process's peak so far).
 
-        The times that `fabric.ideal(flows)` returns, if the fabric has that method, become the base of the slowdown.
+        The times that `fabric.ideal(flows)` returns, unless it is None, become the base of the slowdown. `more` is
+        added to the provenance.
         """
-        table = flows if isinstance(flows, Flows) else _no_flows(fabric)
-        seen = observation
+        table, seen = demand.table, observation
         require(len(seen.finish) == len(table), "finish", f"one time for each of {len(table)} flows", len(seen.finish))
         early = np.flatnonzero((seen.finish >= 0) & (seen.finish < table.start))
         if len(early):
@@ -74,7 +70,7 @@ class Result:
                 f"flow {table.id[f]} must finish after its start at {show_time(int(table.start[f]))}, "
                 f"not at {show_time(int(seen.finish[f]))}"
             )
-        ideal = np.asarray(fabric.ideal(flows), np.int64) if hasattr(fabric, "ideal") and len(table) else None
+        ideal = getattr(fabric, "ideal", _unknown)(table) if len(table) else None
         provenance = {
             "format": FORMAT,
             "fabric": describe(fabric),
@@ -82,12 +78,13 @@ class Result:
             "seed": int(seed),
             "nodes": table.nodes,
             **versions(),
-            "sources": source_hash(fabric),
+            "sources": digest_of(fabric, workload),
             "flows": columns_hash(table.src, table.dst, table.size, table.start, table.klass),
             "machine": machine(),
             "wall_s": wall,
             "cpu_s": cpu,
             "peak_rss_bytes": peak_memory() if peak is None else int(peak),
+            **(more or {}),
         }
         return cls(
             fabric=provenance["fabric"],
@@ -96,9 +93,10 @@ class Result:
             flows=table,
             observation=observation,
             offered=plain(_offered(fabric, workload, table)),
-            notes=tuple(map(str, (*getattr(flows, "notes", ()), *seen.notes))),
+            throughput=plain(throughput.summary(fabric, table, seen)),
+            notes=tuple(map(str, (*demand.notes, *seen.notes))),
             provenance=plain(provenance),
-            ideal=ideal,
+            ideal=None if ideal is None else np.asarray(ideal, np.int64),
             partial=bool(partial),
         )
 
@@ -147,39 +145,41 @@ class Result:
         slow = None
         if self.ideal is not None:
             slow = {name: self.slowdown(**sizes, rule=rule).summary() for name, sizes in classes.items()}
-        seen_sections = {
-            "fct_us": {name: self.fct(**sizes, rule=rule).summary(us) for name, sizes in classes.items()},
+        times = self.fct(rule=rule)
+        whole = {
+            "fabric": self.fabric,
+            "workload": self.workload,
+            "seed": self.seed,
+            "fingerprint": seen.fingerprint,
+            "partial": self.partial,
+            "finished": finished,
+            "unfinished": len(f) - finished,
+            "simulated_ns": seen.now / ns,
+            "flows": {name: int(fct.of_size(f.size, **sizes).sum()) for name, sizes in classes.items()},
+            "offered": self.offered,
+            "fct_us": {
+                "first": times.min / us,
+                "last": times.max / us,
+                **{name: self.fct(**sizes, rule=rule).summary(us) for name, sizes in classes.items()},
+            },
             "slowdown": slow,
             "goodput_gbps": {
                 "long": {"mean": self.goodput(larger_than=long).mean / Gbps},
                 "long_with_unfinished": {"mean": self.goodput(larger_than=long, unfinished=True).mean / Gbps},
             },
-            **_ABSENT,
+            "throughput": self.throughput,
+            seen.unit: seen.carried,
+            "queue": {"unit": seen.unit, **vars(seen.queue)},
+            "lost": {"unit": seen.unit, "total": seen.lost.total, **vars(seen.lost)},
+            **{name: section for name, section in seen.sections.items() if name not in COMMON},
+            "monitors": seen.monitors,
+            "rate": _rate(seen.work, wall),
+            "wall_s": wall,
+            "cpu_s": self.provenance.get("cpu_s"),
+            "peak_rss_mb": None if peak is None else peak / MB,
+            "notes": [*self.notes, *self._own_notes(long)],
         }
-        if len(f):
-            per_destination = throughput.spread(self.per_destination(), Gbps)
-            seen_sections["throughput"] = {**_ABSENT["throughput"], "per_destination_gbps": per_destination}
-        return plain(
-            {
-                "fabric": self.fabric,
-                "workload": self.workload,
-                "seed": self.seed,
-                "fingerprint": seen.fingerprint,
-                "partial": self.partial,
-                "finished": finished,
-                "unfinished": len(f) - finished,
-                "simulated_ns": seen.now / ns,
-                "flows": {name: int(fct.of_size(f.size, **sizes).sum()) for name, sizes in classes.items()},
-                "offered": self.offered,
-                **{k: v for k, v in _merge(seen_sections, seen.sections).items() if k not in _IDENTITY},
-                "monitors": seen.monitors,
-                "rate": _rate(seen.work, wall),
-                "wall_s": wall,
-                "cpu_s": self.provenance.get("cpu_s"),
-                "peak_rss_mb": None if peak is None else peak / MB,
-                "notes": [*self.notes, *self._own_notes(long)],
-            }
-        )
+        return plain(whole)
 
     def row(self, **options) -> dict:
         """The summary as one flat dict with dotted keys (`fct_us.short.p99.9`), a row of a table of runs."""
@@ -221,18 +221,27 @@ class Result:
         provenance, result = _read_json(folder, "provenance.json"), _read_json(folder, "result.json")
         form = provenance.get("format")
         if form != FORMAT:
-            raise BadResult(f"{folder} must be a result of format {FORMAT}, not {form!r}")
+            raise BadResult(
+                f"{folder} must be a result of format {FORMAT}, which this version of weft writes, not {form!r}: "
+                "run it again"
+            )
         _check_kinds(folder / "provenance.json", provenance, _PROVENANCE)
         _check_kinds(folder / "result.json", result, _RESULT)
         _check_kinds(folder / "result.json", result.get("observed", {}), _OBSERVED)
         columns, samples = _read_table(folder, "flows.parquet"), _read_table(folder, "samples.parquet")
         try:
             seen = result["observed"]
+            unit = result["lost"]["unit"]
+            _check_kinds(folder / "result.json", {unit: result[unit]}, {unit: dict})
             table = Flows(**{ours: columns[theirs] for ours, theirs in _NAMES.items()}, nodes=int(provenance["nodes"]))
             observation = Observation(
                 finish=columns["finish_ps"],
                 received=columns["received"],
                 now=seen["now_ps"],
+                unit=unit,
+                carried=result[unit],
+                queue=Queue(**{name: result["queue"][name] for name in ("max", "max_bytes", "max_node")}),
+                lost=Lost(causes=result["lost"]["causes"], flows=result["lost"]["flows"]),
                 sections=seen["sections"],
                 monitors=result["monitors"],
                 fingerprint=result["fingerprint"],
@@ -247,6 +256,7 @@ class Result:
                 flows=table,
                 observation=observation,
                 offered=result["offered"],
+                throughput=result["throughput"],
                 notes=tuple(seen["notes"]),
                 provenance=provenance,
                 ideal=columns.get("ideal_ps"),
@@ -280,9 +290,6 @@ class Result:
             )
 
 
-_IDENTITY = {"fabric", "workload", "seed", "fingerprint", "partial", "monitors", "notes"}  # no fabric's to say
-
-
 def _identity(folder):
     """What changes when another folder takes the name."""
     try:
@@ -312,14 +319,6 @@ def flatten(data: dict, prefix: str = "") -> dict:
     return flat
 
 
-def _merge(base, over):
-    merged = dict(base)
-    for key, value in over.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merge(merged[key], value) if both else value
-    return merged
-
-
 def _rate(work, wall):
     """Work per second; a fabric that knows how long its kernel ran, without compiling it, says so as "seconds"."""
     wall = work.get("seconds") or wall
@@ -330,9 +329,8 @@ def _rate(work, wall):
     return {"node_slots_per_s": None, **per_second, "stepped_fraction": fraction}
 
 
-def _no_flows(fabric):
-    """The flow table of a run that has none, because cells are made inside the switch."""
-    return Flows(**{name: np.empty(0, kind) for name, kind in COLUMNS.items()}, nodes=int(getattr(fabric, "nodes", 0)))
+def _unknown(flows):
+    """The shortest possible times of a fabric that knows none."""
 
 
 def _offered(fabric, workload, flows):
@@ -366,7 +364,10 @@ def _read_json(folder, name):
 
 
 _PROVENANCE = {"fabric": dict, "workload": dict, "seed": int, "nodes": int}
-_RESULT = {"observed": dict, "monitors": dict, "fingerprint": str, "offered": dict, "partial": bool}
+_RESULT = {
+    "observed": dict, "monitors": dict, "fingerprint": str, "offered": dict, "partial": bool, "throughput": dict,
+    "queue": dict, "lost": dict,
+}  # fmt: skip
 _OBSERVED = {"now_ps": int, "sections": dict, "work": dict, "notes": list}
 _SAID = {dict: "an object", int: "a whole number", str: "a text", bool: "true or false", list: "a list"}
 

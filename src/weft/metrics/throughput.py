@@ -7,7 +7,10 @@ bytes delivered so far, shaped (samples,) for the fabric or (samples, nodes) for
 import numpy as np
 
 from weft.errors import require
-from weft.units import s
+from weft.units import Gbps, ns, s
+
+BUSY = "while the destination had flows coming in"
+SECOND_HALF = "the second half of the run"
 
 
 def rate(size, duration):
@@ -81,3 +84,35 @@ def spread(values, unit=1) -> dict:
     if not len(values):
         return {"mean": None, "min": None, "max": None}
     return {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
+
+
+def summary(fabric, flows, seen) -> dict:
+    """Payload rate of each destination: steady where a run was cut off, else while it had flows coming in.
+
+    Steady is from halfway to the end that was set until then: what came before is warming up. Of flows that all
+    finished, it is what each destination got while it waited for anything at all. A share of the link is of the
+    payload that a link which is never idle would carry.
+    """
+    best = getattr(fabric, "payload_rate", None) or getattr(fabric, "link", None)
+    begin, end, window = None, seen.now, BUSY
+    rates = np.empty(0)
+    if seen.throughput is not None:
+        told = seen.throughput
+        rates, begin, end, best, window = told.rates, told.begin, told.end, told.best, told.window
+    elif seen.half is not None and seen.now > seen.half[0] and not seen.finished.all():
+        begin, before = seen.half
+        wanted = destinations(flows.dst)
+        gained = seen.samples["delivered_bytes"][-1] - before
+        rates, window = rate(gained[wanted], seen.now - begin), SECOND_HALF
+    elif len(flows):
+        begin = int(flows.start[0])
+        rates = busy_average(flows.dst, flows.start, seen.finish, seen.received, seen.now, flows.nodes)
+    found = spread(rates, Gbps)
+    return {
+        "per_destination_gbps": found,
+        "fraction_of_link": None if found["mean"] is None or not best else found["mean"] * Gbps / best,
+        "destinations": int(np.isfinite(rates).sum()),
+        "window": window,
+        "from_ns": None if begin is None else begin / ns,
+        "to_ns": end / ns,
+    }

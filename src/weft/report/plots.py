@@ -198,7 +198,7 @@ def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=N
 
 
 @_styled
-def throughput_over_time(results, *, column="received_bytes", title=None) -> Plot:
+def throughput_over_time(results, *, column="delivered_bytes", title=None) -> Plot:
     """Payload that reached its destination, per node and over time, from samples of a count; a line per result.
 
     Where samples are kept for each destination the line is their mean and the band runs from the least to the greatest.

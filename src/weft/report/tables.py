@@ -1,40 +1,18 @@
 """Tables for the terminal: one run, and many."""
 
-from math import isfinite
-
 from rich.console import Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from weft.metrics.occupancy import link_use
 from weft.report import keys
+from weft.units import NOTHING, show_size
+from weft.units import show_number as number
 
-NOTHING = "–"
 _MAIN = (
     "offered.realised_load", "fct_us.short.p50", "fct_us.short.p99", "fct_us.short.p99.9", "goodput_gbps.long.mean",
-    "throughput.fraction_of_link", "queue_cells.max", "unfinished", "wall_s",
+    "throughput.fraction_of_link", "queue.max", "unfinished", "wall_s",
 )  # fmt: skip
-
-
-def number(value, digits: int = 4) -> str:
-    """`value` with at most `digits` significant digits, whole numbers whole, thousands apart, and – for None."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool | str):
-        return str(value)
-    if isinstance(value, list | tuple):
-        return ", ".join(number(item, digits) for item in value)
-    if not isfinite(value):
-        return str(value)
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if not 1e-4 <= abs(value) < 1e12:
-        return f"{value:.{digits - 1}e}"
-    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    if before:
-        return f"{value:,.{max(digits - before, 0)}f}"
-    return f"{value:.{digits}g}"
 
 
 def run_table(result) -> Group:
@@ -88,31 +66,21 @@ def _facts(summary):
     good = summary["goodput_gbps"]["long"]["mean"]
     if good is not None:
         yield "goodput of long flows", f"{number(good)} Gb/s mean"
-    if not isinstance(through, dict):  # a switch under cell traffic: cells per port and slot
-        yield "throughput", f"{number(through)} cells per port and slot"
-        through = {"per_destination_gbps": {"mean": None}}
     each = through["per_destination_gbps"]
     if each["mean"] is not None:
         text = f"{number(each['mean'])} Gb/s mean, {number(each['min'])} to {number(each['max'])}"
         part = through["fraction_of_link"]
-        yield "throughput per destination", text + (f"; {part:.1%} of the link" if part is not None else "")
-    cells = summary["cells"]
-    if None not in [cells.get(name) for name in ("local", "forwarded", "dummy", "delivered")]:
-        use = link_use(cells)
-        if use["useful"] is not None:
-            yield "cells on the links", ", ".join(f"{share:.1%} {name}" for name, share in use.items())
-    queue = summary["queue_cells"]
+        of_link = f"; {part:.1%} of the link" if part is not None else ""
+        yield "throughput per destination", f"{text}{of_link}, {through['window']}"
+    queue, lost = summary["queue"], summary["lost"]
     if queue["max"] is not None:
-        node = queue.get("max_node")
-        all_of_it = f", {number(node)} in all queues of a node" if node is not None else ""
-        yield "queues", f"{number(queue['max'])} cells at most{all_of_it}"
-    delay = summary.get("delay_slots")
-    if delay and delay.get("mean") is not None:
-        yield "delay", f"{number(delay['mean'])} slots mean, {number(delay['p99'])} p99, {number(delay['max'])} at most"
-    if summary.get("lost") is not None and not isinstance(summary["lost"], dict):
-        yield "lost", f"{number(summary['lost'])} cells"
-    if summary["reorder_bytes"]["max"] is not None:
-        yield "held for reassembly", f"{number(summary['reorder_bytes']['max'])} bytes at most"
+        sizes = f" ({show_size(queue['max_bytes'])})" if queue["max_bytes"] is not None else ""
+        node = f", {number(queue['max_node'])} in all queues of a node" if queue["max_node"] is not None else ""
+        yield "queues", f"{number(queue['max'])} {queue['unit']}{sizes} at most{node}"
+    causes = ", ".join(f"{number(n)} {cause.replace('_', ' ')}" for cause, n in lost["causes"].items() if n)
+    broken = f"; {number(lost['flows'])} flows will never finish" if lost["flows"] else ""
+    yield "lost", f"{number(lost['total'])} {lost['unit']}" + (f" ({causes})" if causes else "") + broken
+    yield from _own(summary)
     monitors = summary["monitors"]
     if monitors:
         broken = {name: times for name, times in monitors.items() if times}
@@ -130,6 +98,18 @@ def _facts(summary):
         yield "fingerprint", summary["fingerprint"]
 
 
+def _own(summary):
+    """What the room itself has to say, if it is there to be asked."""
+    from weft.catalogue import class_of
+    from weft.errors import WeftError
+
+    try:
+        fabric = class_of(summary["fabric"], "fabric")
+    except WeftError:  # a fabric of somebody else's, which is not installed here
+        return
+    yield from fabric.facts(summary)
+
+
 def runs_table(rows: list[dict], columns=None) -> Table:
     """Many runs, a row each. `columns` are keys, short or full; by default what differs, then the main metrics."""
     chosen = [keys.find(rows, key) for key in columns] if columns is not None else _differing(rows)
@@ -145,6 +125,7 @@ def runs_table(rows: list[dict], columns=None) -> Table:
 def _differing(rows):
     known = list(dict.fromkeys(k for row in rows for k in row))
     asked = [k for k in known if k.startswith(("fabric.", "workload.")) or k == "seed"]
+    asked = [k for k in asked if not k.endswith(".class")]  # the kind says it, shorter
     varies = [k for k in asked if len({repr(row.get(k)) for row in rows}) > 1]
     measured = [k for k in _MAIN if any(row.get(k) is not None for row in rows)]
     return [*varies, *measured] or known[:8]

@@ -1,11 +1,14 @@
-"""What enters a fabric: workloads are descriptions, `draw` makes them a table of flows."""
+"""What enters a fabric: workloads are descriptions, `draw` makes them a table of flows, or cells slot by slot."""
 
 from weft.workload.arrivals import Bursts, Poisson, Survivors
+from weft.workload.base import Workload
+from weft.workload.demand import Demand, Planned
 from weft.workload.disaggregated import Disaggregated
 from weft.workload.files import inputs
 from weft.workload.flows import ENDLESS, Flows
 from weft.workload.patterns import AllToAll, Hotspot, Incast, LongFlows, Outcast, Permutation, Shorts, Shuffle
 from weft.workload.traces import Trace
+from weft.workload.traffic import Cells
 
 WORKLOADS = {
     "poisson": Poisson,
@@ -23,4 +26,7 @@ WORKLOADS = {
     "trace": Trace,
 }
 
-__all__ = ["ENDLESS", "WORKLOADS", "Flows", "inputs", *(workload.__name__ for workload in WORKLOADS.values())]
+__all__ = [
+    "ENDLESS", "WORKLOADS", "Cells", "Demand", "Flows", "Planned", "Workload", "inputs",
+    *(workload.__name__ for workload in WORKLOADS.values()),
+]  # fmt: skip

@@ -14,6 +14,7 @@ from weft import random
 from weft.errors import BadInput, require
 from weft.failures import outages
 from weft.units import Rate, Time, ms, param, s, show_rate
+from weft.workload.base import Workload
 from weft.workload.flows import LATEST, Flows
 from weft.workload.sizes import sizes
 from weft.workload.streams import Stream
@@ -22,7 +23,7 @@ FLOWS = 10_000  # when neither a number of flows nor a duration is asked for
 
 
 @dataclass(frozen=True, kw_only=True)
-class Poisson:
+class Poisson(Workload):
     """Flows arriving at random moments between nodes chosen at random, at a load.
 
     A draw of more flows begins with the same flows as a draw of fewer.
@@ -33,8 +34,6 @@ class Poisson:
     flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
     duration: Time | None = param(None, "let flows arrive during this time instead of counting them")
     load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")
-
-    until = None
 
     def __post_init__(self):
         check_arrivals(self)
@@ -50,7 +49,7 @@ class Poisson:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bursts:
+class Bursts(Workload):
     """Flows arriving in bursts, at a load: on-off sources, incast storms, or a rack that stirs at once.
 
     A burst is `burst` flows that start within `spread` of each other. `aim` says what they have in common: a source
@@ -67,8 +66,6 @@ class Bursts:
     flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
     duration: Time | None = param(None, "let bursts begin during this time instead of counting flows")
     load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")
-
-    until = None
 
     def __post_init__(self):
         check_arrivals(self)
@@ -101,7 +98,7 @@ class Bursts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Survivors:
+class Survivors(Workload):
     """Poisson arrivals in a rack of which some nodes are dead from the start.
 
     What failure does to the offered traffic is an open question, with three answers. `survivors`: the nodes that are

@@ -14,6 +14,7 @@ from weft import random
 from weft.errors import require
 from weft.units import KB, Size, Time, param
 from weft.workload.arrivals import FLOWS, check_fabric
+from weft.workload.base import Workload
 from weft.workload.flows import LATEST, Flows
 from weft.workload.sizes import sizes
 from weft.workload.streams import Stream
@@ -22,7 +23,7 @@ ROLES = ("processor", "memory", "storage")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disaggregated:
+class Disaggregated(Workload):
     """Flows between processors and memory or storage, at random moments, most of them among a busy third.
 
     Nodes are dealt to the three roles in equal parts, and the busy ones drawn in each role, at random. A flow has a
@@ -37,8 +38,6 @@ class Disaggregated:
     blocks: str = param("exponential:mean=256KB", "sizes of storage's flows, rounded up too")
     page: Size = param(4096, "bytes of a page")
     flows: int = param(FLOWS, "number of flows")
-
-    until = None
 
     def __post_init__(self):
         require(self.gap >= 1, "gap", "at least 1 ps", self.gap)

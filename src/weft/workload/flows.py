@@ -6,6 +6,7 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.units import s, show_size, show_time
+from weft.workload.demand import Demand
 
 ENDLESS = 2**46  # bytes: 70 TB, more than any run carries, small enough that a kernel may multiply it
 LATEST = 2**62  # ps: 53 days; a kernel may still add to it
@@ -14,12 +15,14 @@ COLUMNS = {"src": np.int32, "dst": np.int32, "size": np.int64, "start": np.int64
 
 
 @dataclass(frozen=True, eq=False)
-class Flows:
+class Flows(Demand):
     """A table of flows in order of their start; flows that start together keep the order they were given in.
 
     Built by `Flows.of`, which checks and sorts. Columns are shared, not copied: nobody writes to them. `notes` says,
     in sentences, what had to be made sense of on the way; it takes no part in comparisons.
     """
+
+    kind = "flows"
 
     src: np.ndarray  # (f,) int32  sender
     dst: np.ndarray  # (f,) int32  receiver, never the sender
@@ -91,9 +94,16 @@ class Flows:
         if not len(self):
             return f"<no flows among {self.nodes} nodes>"
         first, last = show_time(int(self.start[0])), show_time(int(self.start[-1]))
-        endless = int((self.size == ENDLESS).sum())
-        sizes = f"{endless:,} of them endless" if endless else show_size(self.bytes)
+        sizes = f"{self.endless:,} of them endless" if self.endless else show_size(self.bytes)
         return f"<{_flows(len(self))} among {self.nodes} nodes, {sizes}, from {first} to {last}>"
+
+    @property
+    def table(self) -> "Flows":
+        return self
+
+    @property
+    def endless(self) -> int:
+        return int((self.size >= ENDLESS).sum())
 
     @property
     def bytes(self) -> int:

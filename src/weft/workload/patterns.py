@@ -17,6 +17,7 @@ from weft.workload.arrivals import (
     uniform_pairs,
     with_load_notes,
 )
+from weft.workload.base import Workload
 from weft.workload.flows import ENDLESS, LATEST, Flows
 from weft.workload.sizes import sizes
 from weft.workload.streams import Stream
@@ -26,7 +27,7 @@ ENDLESS_RUN = 1 * ms  # how long a run of endless flows takes, unless told
 
 
 @dataclass(frozen=True, kw_only=True)
-class Permutation:
+class Permutation(Workload):
     """Every chosen node sends to one other and receives from one other, all from time 0.
 
     Without `bytes` the flows never end, and the run stops after `duration`.
@@ -59,14 +60,12 @@ class Permutation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Incast:
+class Incast(Workload):
     """`fan_in` nodes, chosen at random, send to one node at once."""
 
     fan_in: int = param(help="number of senders", also="senders")
     bytes: Size = param(130 * KB, "bytes that each of them sends")
     dst: int = param(0, "the receiver")
-
-    until = None
 
     def __post_init__(self):
         require(self.fan_in >= 1, "fan_in", "at least 1", self.fan_in)
@@ -80,14 +79,12 @@ class Incast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcast:
+class Outcast(Workload):
     """One node sends to `fan_out` nodes, chosen at random, at once."""
 
     fan_out: int = param(help="number of receivers")
     bytes: Size = param(130 * KB, "bytes that each of them is sent")
     src: int = param(0, "the sender")
-
-    until = None
 
     def __post_init__(self):
         require(self.fan_out >= 1, "fan_out", "at least 1", self.fan_out)
@@ -101,12 +98,10 @@ class Outcast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllToAll:
+class AllToAll(Workload):
     """Every node sends to every other at once."""
 
     bytes: Size = param(130 * KB, "bytes from each node to each other")
-
-    until = None
 
     def __post_init__(self):
         check_bytes(self.bytes)
@@ -120,7 +115,7 @@ class AllToAll:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffle:
+class Shuffle(Workload):
     """Every mapper sends to every reducer, `parallel` mappers at a time.
 
     A table of flows knows no "after that one": a wave of transfers starts when the last would have ended at the full
@@ -132,8 +127,6 @@ class Shuffle:
     reducers: int = param(help="number of nodes that receive")
     bytes: Size = param(1 * MB, "bytes from each mapper to each reducer")
     parallel: int | None = param(None, "mappers that a reducer hears at a time; all of them unless given")
-
-    until = None
 
     def __post_init__(self):
         require(self.mappers >= 1, "mappers", "at least 1", self.mappers)
@@ -167,7 +160,7 @@ class Shuffle:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hotspot:
+class Hotspot(Workload):
     """Poisson arrivals at a load, a `share` of which is for (or from) the few nodes that are `hot`."""
 
     load: float = param(help="fraction of every node's rate that is asked for, on average over all nodes")
@@ -178,8 +171,6 @@ class Hotspot:
     flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
     duration: Time | None = param(None, "let flows arrive during this time instead of counting them")
     load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")
-
-    until = None
 
     def __post_init__(self):
         check_arrivals(self)
@@ -218,7 +209,7 @@ class Hotspot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shorts:
+class Shorts(Workload):
     """Short flows from one node to another at regular intervals, over background traffic among all other nodes.
 
     Shoal, section 7.2 and figure 14: 20 KB from node 511 to node 0; it states neither interval nor background load,
@@ -301,7 +292,7 @@ class Shorts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongFlows:
+class LongFlows(Workload):
     """Endless flows between nodes chosen at random, all from time 0; every pair of two nodes is equally likely."""
 
     flows: int = param(help="number of flows")

@@ -22,6 +22,7 @@ from weft.errors import BadTrace, require
 from weft.files import replaced
 from weft.units import Time, param, s
 from weft.workload.arrivals import check_fabric
+from weft.workload.base import Workload
 from weft.workload.flows import ENDLESS, LATEST, Flows
 
 NAMES = {
@@ -38,10 +39,10 @@ CHUNK = 1 << 16  # lines turned into arrays at a time: bounds memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trace:
+class Trace(Workload):
     """The flows of a file: csv, htsim connection matrix or Parquet."""
 
-    path: str = param(help="the file")
+    path: str = param(help="the file", file=True)
     duration: Time | None = param(None, "when the run stops; when the last flow is done unless given")
 
     def __post_init__(self):

@@ -16,6 +16,8 @@ import numpy as np
 from weft import random
 from weft.errors import require
 from weft.units import param
+from weft.workload.base import Workload
+from weft.workload.demand import Demand
 
 ONE = 1 << 32  # probabilities are whole multiples of 1 / ONE
 SLOTS = 100_000
@@ -35,8 +37,10 @@ class Arrival(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Demand):
     """What enters a switch cell by cell: the drawn form of every traffic here."""
+
+    kind = "cells that are made slot by slot"
 
     nodes: int
     seed: int
@@ -144,14 +148,14 @@ def _tables(rows):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
+class Traffic(Workload):
     """What all traffics share: a load, and for how long."""
 
     load: float = param(help="cells per input and slot; above 1 is overload")
     slots: int = param(SLOTS, "slots to run")
     warmup: int = param(0, "slots at the start that are run but not measured")
 
-    until = None
+    draws = Cells
 
     def __post_init__(self):
         require(self.load >= 0 and self.load < 2**20, "load", "from 0 to 1048575", self.load)

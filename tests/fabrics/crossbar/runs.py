@@ -6,6 +6,6 @@ from weft.workload.flows import Flows
 def carry(fabric, traffic, seed=1, until=None, watch=None):
     """(drawn traffic, state, observation) of a run."""
     drawn = traffic if isinstance(traffic, Flows) else traffic.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
-    state = fabric.prepare(drawn, seed=seed)
-    fabric.advance(state, until=until, watch=watch)
-    return drawn, state, fabric.observe(state, drawn)
+    run = fabric.prepare(drawn, seed=seed)
+    run.advance(until=until, watch=watch)
+    return drawn, run.state, run.observe()

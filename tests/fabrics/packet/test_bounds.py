@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.fabrics.packet import Packet, bounds
+from weft.metrics.throughput import summary
 from weft.units import Gbps, ms, wire_time
 from weft.workload import WORKLOADS
 from weft.workload.flows import ENDLESS, Flows
@@ -16,10 +17,10 @@ from weft.workload.flows import ENDLESS, Flows
 def test_a_flow_crosses_the_ports_that_are_predicted_for_it(seed, src, away):
     fabric = Packet(hosts=16, transport="tcp")
     flows = Flows.of(nodes=16, src=[src], dst=[(src + away) % 16], size=100_000, start=0)
-    state = fabric.prepare(flows, seed=seed)
-    fabric.advance(state)
-    full = state.ports["peak"] >= wire_time(fabric.wire_size, fabric.link)  # more than ACKs ever are; of switches only
-    full[state.ports["frm"] == src] = True
+    run = fabric.prepare(flows, seed=seed)
+    run.advance()
+    full = run.state.ports["peak"] >= wire_time(fabric.wire_size, fabric.link)  # more than ACKs are
+    full[run.state.ports["frm"] == src] = True
     assert sorted(bounds.paths(fabric, flows, seed)[0]) == np.flatnonzero(full).tolist()
 
 
@@ -57,7 +58,7 @@ def test_no_link_is_given_away_twice_and_none_that_is_wanted_is_left(seed):
 def test_dctcp_comes_near_the_shares_of_its_paths():
     fabric = Packet(hosts=54, transport="dctcp", mtu=9000)
     flows = WORKLOADS["permutation"](duration=10 * ms).draw(nodes=54, link=fabric.link, seed=1)
-    state = fabric.prepare(flows, seed=1)
-    fabric.advance(state, until=10 * ms)
-    mean = fabric.observe(state, flows).sections["throughput"]["per_destination_gbps"]["mean"]
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=10 * ms)
+    mean = summary(fabric, flows, run.observe())["per_destination_gbps"]["mean"]
     assert mean == pytest.approx(bounds.shares(fabric, flows, 1).mean() / Gbps, rel=0.12)

@@ -15,9 +15,9 @@ from weft.workload.flows import ENDLESS, Flows
 
 
 def run(fabric, flows, until=None):
-    state = fabric.prepare(flows, seed=1)
-    fabric.advance(state, until=until)
-    return fabric.observe(state, flows)
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=until)
+    return run.observe()
 
 
 @settings(max_examples=40, deadline=None)
@@ -31,13 +31,13 @@ def test_windows_grow_as_rfc_6356_says(windows, rtts, newly):
     from weft.fabrics.packet.transports import mptcp
 
     fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=4")
-    state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
+    run = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
     segment = fabric.payload
-    state.subs["window"][:4] = np.array(windows) * segment
-    state.subs["rtt"][:4] = np.array(rtts) * us
-    before = int(state.subs["window"][0])
-    mptcp.grow(state.world[0], 0, 0, newly)
-    gained = int(state.subs["window"][0]) - before + state.subs["credit"][0] / 65536
+    run.state.subs["window"][:4] = np.array(windows) * segment
+    run.state.subs["rtt"][:4] = np.array(rtts) * us
+    before = int(run.state.subs["window"][0])
+    mptcp.grow(run.state.world[0], 0, 0, newly)
+    gained = int(run.state.subs["window"][0]) - before + run.state.subs["credit"][0] / 65536
 
     known = [(w * segment, r * us) for w, r in zip(windows, rtts, strict=True) if r]
     own = newly * segment * segment / before
@@ -60,14 +60,14 @@ def dying(reinject, subflows=4):
 def test_what_a_dead_path_held_arrives_by_another_after_the_timeout():
     seen = dying("true")
     assert 10 * ms < seen.finish[0] < 11 * ms  # the least timeout, and what was left to send
-    assert seen.sections["timeouts"] == 1 and seen.sections["packets"]["reinjected"] > 10
+    assert seen.sections["timeouts"] == 1 and seen.carried["reinjected"] > 10
     assert seen.received[0] == 2_000_000
 
 
 def test_without_reinjection_a_flow_waits_for_its_path():
     seen = dying("false")
     assert seen.finish[0] > 80 * ms
-    assert seen.sections["packets"]["reinjected"] == 0
+    assert seen.carried["reinjected"] == 0
 
 
 def test_a_lone_subflow_has_nobody_to_send_for_it():
@@ -75,16 +75,16 @@ def test_a_lone_subflow_has_nobody_to_send_for_it():
     fail = "link h1-switch at 30us until 5ms"
     fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=1,reinject=true", fail=fail)
     seen = run(fabric, Flows.of(nodes=2, src=[0], dst=[1], size=200_000, start=0))
-    assert 10 * ms < seen.finish[0] < 12 * ms and seen.sections["packets"]["reinjected"] == 0
+    assert 10 * ms < seen.finish[0] < 12 * ms and seen.carried["reinjected"] == 0
 
 
 def test_a_flow_that_has_arrived_is_over_though_one_of_its_paths_is_dead():
     fail = "switch core0.0 at 100us until 80ms"
     fabric = Packet(hosts=16, transport="mptcp:subflows=4,reinject=true", converge=1 * s, fail=fail)
     flows = Flows.of(nodes=16, src=[0], dst=[15], size=2_000_000, start=0)
-    state = fabric.prepare(flows, seed=1)
-    fabric.advance(state, until=20 * ms)
-    assert state.world["live"][0] == 0 and state.flows["id"][0] == -1
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=20 * ms)
+    assert run.state.world["live"][0] == 0 and run.state.flows["id"][0] == -1
 
 
 @pytest.fixture
@@ -100,11 +100,11 @@ LONG = Flows.of(nodes=2, src=[0], dst=[1], size=20_000_000, start=0)
 
 
 def test_no_segment_is_beyond_the_receive_window(uneven):
-    state = uneven.prepare(LONG, seed=1)
+    run = uneven.prepare(LONG, seed=1)
     spread = []
     for until in range(100 * us, 10 * ms, 100 * us):
-        uneven.advance(state, until=until)
-        spread.append(int(state.flows["taken"][0] - state.flows["acked"][0]))
+        run.advance(until=until)
+        spread.append(int(run.state.flows["taken"][0] - run.state.flows["acked"][0]))
     assert max(spread) == 100  # it is reached, and never passed
 
 
@@ -113,12 +113,12 @@ def test_what_holds_a_small_receive_window_up_is_sent_again_and_its_subflow_slow
     plain = run(uneven, LONG)
     hasty = run(replace(uneven, transport=f"{uneven.transport},opportunistic=true"), LONG)
     fair = run(replace(uneven, transport=f"{uneven.transport},opportunistic=true,penalise=true"), LONG)
-    assert plain.sections["packets"]["reinjected"] == 0
+    assert plain.carried["reinjected"] == 0
     assert hasty.finish[0] < 0.9 * plain.finish[0] and fair.finish[0] < 0.9 * plain.finish[0]
-    assert fair.sections["packets"]["reinjected"] < hasty.sections["packets"]["reinjected"] / 10
+    assert fair.carried["reinjected"] < hasty.carried["reinjected"] / 10
     assert sum(fair.sections["drops"].values()) < sum(hasty.sections["drops"].values())
     # what arrived twice is not counted twice
-    assert hasty.received[0] == 20_000_000 and hasty.sections["packets"]["duplicates"] > 0
+    assert hasty.received[0] == 20_000_000 and hasty.carried["duplicates"] > 0
 
 
 def test_linux_reinjects_and_the_papers_simulator_did_not():
@@ -146,9 +146,9 @@ def test_eight_subflows_together_grow_less_than_one_of_them_apart():
     for coupled in ("true", "false"):
         transport = f"mptcp:subflows=8,coupled={coupled},threshold=4,initial_window=4"
         fabric = Packet(hosts=2, topology="single", transport=transport, buffer=5000, delay=25 * us)
-        state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=ENDLESS, start=0), seed=1)
-        fabric.advance(state, until=6 * ms)
-        grown[coupled] = state.subs["window"][:8].sum() / fabric.payload - 8 * 4
+        run = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=ENDLESS, start=0), seed=1)
+        run.advance(until=6 * ms)
+        grown[coupled] = run.state.subs["window"][:8].sum() / fabric.payload - 8 * 4
     assert 0 < grown["true"] < grown["false"] / 8
 
 
@@ -166,11 +166,11 @@ def three_subflows(**changes):
 
     settings_ = ",".join(("subflows=3", "reinject=true", *(f"{name}={value}" for name, value in changes.items())))
     fabric = Packet(hosts=2, topology="single", transport=f"mptcp:{settings_}")
-    state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=20 * fabric.payload, start=0))
-    state.flows["segments"][0] = 20
+    run = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=20 * fabric.payload, start=0))
+    run.state.flows["segments"][0] = 20
     for _ in range(6):
-        assert take(state, mptcp, 0) is not None
-    return state, mptcp
+        assert take(run.state, mptcp, 0) is not None
+    return run.state, mptcp
 
 
 def take(state, mptcp, k):

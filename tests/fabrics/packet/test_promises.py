@@ -35,9 +35,9 @@ def test_a_permutation_gives_the_fingerprint_it_always_gave(transport):
     fabric = Packet(hosts=128, mtu=9000, transport=f"{transport}@stardust-nsdi19")
     workload = WORKLOADS["permutation"](duration=1 * ms)
     flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
-    state = fabric.prepare(flows, seed=1)
-    fabric.advance(state, until=workload.until)
-    assert fabric.observe(state, flows).fingerprint == PERMUTATION[transport]
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=workload.until)
+    assert run.observe().fingerprint == PERMUTATION[transport]
 
 
 @pytest.mark.parametrize("transport", ["dctcp", "ndp", "dcqcn"])
@@ -46,10 +46,10 @@ def test_looking_far_ahead_changes_nothing(transport, monkeypatch):
     fabric = Packet(hosts=128, mtu=9000, transport=f"{transport}@stardust-nsdi19")
     workload = WORKLOADS["permutation"](duration=1 * ms)
     flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
-    state = fabric.prepare(flows, seed=1)
-    assert state.world["vast"][0] == 1
-    fabric.advance(state, until=workload.until)
-    assert fabric.observe(state, flows).fingerprint == PERMUTATION[transport]
+    run = fabric.prepare(flows, seed=1)
+    assert run.state.world["vast"][0] == 1
+    run.advance(until=workload.until)
+    assert run.observe().fingerprint == PERMUTATION[transport]
 
 
 @pytest.mark.parametrize("transport", OPEN)
@@ -59,9 +59,9 @@ def test_flows_that_come_and_go_give_the_fingerprint_they_always_gave(transport)
         fail="link leaf0-spine0 at 30us until 200us",
     )  # fmt: skip
     flows = WORKLOADS["poisson"](load=0.8, flows=1500).draw(nodes=fabric.nodes, link=fabric.link, seed=2)
-    state = fabric.prepare(flows, seed=2)
-    fabric.advance(state)
-    assert fabric.observe(state, flows).fingerprint == OPEN[transport]
+    run = fabric.prepare(flows, seed=2)
+    run.advance()
+    assert run.observe().fingerprint == OPEN[transport]
 
 
 def stuck_by_hand(state):
@@ -94,12 +94,12 @@ def test_the_ports_found_stuck_are_those_found_by_hand(tmp_path, settings):
     ring.write_text("".join(f"h{k},s{k},10Gbps,1us\ns{k},s{(k + 1) % 5},10Gbps,1us\n" for k in range(5)))
     fabric = Packet(hosts=5, topology=str(ring), transport=f"dcqcn:mark_from=0,{settings}", mtu=1500)
     flows = Flows.of(nodes=5, src=range(5), dst=[(k + 2) % 5 for k in range(5)], size=[ENDLESS] * 5, start=0)
-    state = fabric.prepare(flows)
+    run = fabric.prepare(flows)
     paused = stuck = 0
     for until in range(0, 900 * us, 20 * us):
         with suppress(MonitorTripped):
-            fabric.advance(state, until=until)
-        paused += int(state.ports["paused"].sum())
-        stuck += len(stuck_by_hand(state))
-        assert bounds.deadlock(state) == stuck_by_hand(state)
+            run.advance(until=until)
+        paused += int(run.state.ports["paused"].sum())
+        stuck += len(stuck_by_hand(run.state))
+        assert bounds.deadlock(run.state) == stuck_by_hand(run.state)
     assert paused > stuck > 0

@@ -16,9 +16,9 @@ LOSS = "tcp:rto_min=50ms,rto_first=50ms,sack=true"
 
 
 def run(fabric, flows, until=None):
-    state = fabric.prepare(flows, seed=1)
-    fabric.advance(state, until=until)
-    return fabric.observe(state, flows)
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=until)
+    return run.observe()
 
 
 def receiver(blocks):
@@ -26,9 +26,9 @@ def receiver(blocks):
     from weft.fabrics.packet.transports import sack
 
     fabric = Packet(hosts=2, topology="single", transport=f"tcp:sack=true,blocks={blocks},max_window=64")
-    state = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
-    state.latest[:] = -1
-    return state, sack
+    run = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
+    run.state.latest[:] = -1
+    return run.state, sack
 
 
 def arrive(state, sack, seq):
@@ -89,11 +89,11 @@ def bottleneck(tmp_path):
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_a_burst_that_overflows_is_repaired_without_a_timeout_and_nothing_is_sent_in_vain(bottleneck, blocks):
     flows = Flows.of(nodes=2, src=[0], dst=[1], size=400_000, start=0)
-    seen = run(replace(bottleneck, transport=f"{LOSS},blocks={blocks}"), flows).sections
-    plain = run(replace(bottleneck, transport=LOSS.replace("sack=true", "sack=false")), flows).sections
-    assert seen["drops"]["full"] > 30 and seen["timeouts"] == 0
-    assert seen["retransmissions"] == seen["drops"]["full"] and seen["packets"]["duplicates"] == 0
-    assert seen["fct_us"]["last"] < plain["fct_us"]["last"] / 1.15
+    seen = run(replace(bottleneck, transport=f"{LOSS},blocks={blocks}"), flows)
+    plain = run(replace(bottleneck, transport=LOSS.replace("sack=true", "sack=false")), flows)
+    assert seen.lost.causes["full"] > 30 and seen.sections["timeouts"] == 0
+    assert seen.sections["retransmissions"] == seen.lost.causes["full"] and seen.carried["duplicates"] == 0
+    assert (seen.finish - flows.start).max() < (plain.finish - flows.start).max() / 1.15
 
 
 def lossy(transport, *moments):
@@ -133,13 +133,13 @@ def test_a_number_of_blocks_that_no_option_holds_is_refused(blocks):
 def test_a_selective_run_in_pieces_is_the_same_run(bottleneck):
     flows = Flows.of(nodes=2, src=[0] * 300, dst=[1] * 300, size=30_000, start=np.arange(300) * 50 * us)
     whole = run(bottleneck, flows)
-    state = bottleneck.prepare(flows, seed=1)
+    pieces = bottleneck.prepare(flows, seed=1)
     for until in (300 * us, 301 * us, 9 * ms):  # more flows are alive by then than there was room for at first
-        bottleneck.advance(state, until=until)
-        state = bottleneck.thaw(flows, bottleneck.freeze(state))
-    assert len(state.flows) > 256 or state.world["live"][0] < 256
-    bottleneck.advance(state)
-    assert bottleneck.observe(state, flows).fingerprint == whole.fingerprint
+        pieces.advance(until=until)
+        pieces = bottleneck.thaw(flows, pieces.freeze())
+    assert len(pieces.state.flows) > 256 or pieces.state.world["live"][0] < 256
+    pieces.advance()
+    assert pieces.observe().fingerprint == whole.fingerprint
 
 
 def sender(arrived, *, una=0, top=40, window=1000):
@@ -200,6 +200,6 @@ def test_what_arrived_before_a_timeout_is_known_again_after_it_and_not_sent_twic
     seen = {}
     for sack in ("true", "false"):
         transport = f"tcp:rto_min=5ms,rto_first=5ms,sack={sack}"
-        seen[sack] = run(replace(bottleneck, transport=transport, buffer=10, initial_window=60), flows).sections
-    assert seen["true"]["timeouts"] > 0 and seen["false"]["timeouts"] > 0
-    assert 2 * seen["true"]["packets"]["duplicates"] < seen["false"]["packets"]["duplicates"]
+        seen[sack] = run(replace(bottleneck, transport=transport, buffer=10, initial_window=60), flows)
+    assert seen["true"].sections["timeouts"] > 0 and seen["false"].sections["timeouts"] > 0
+    assert 2 * seen["true"].carried["duplicates"] < seen["false"].carried["duplicates"]

@@ -27,10 +27,10 @@ def traffic(hosts, count, seed, largest=60_000, within=200 * us):
 
 
 def assert_same(fabric, flows, seed, until=None):
-    state = fabric.prepare(flows, seed=seed)
-    fabric.advance(state, until=until)
+    run = fabric.prepare(flows, seed=seed)
+    run.advance(until=until)
     twin = reference.run(fabric, flows, seed=seed, until=until)
-    seen = fabric.observe(state, flows)
+    seen = run.observe()
     assert_array_equal(seen.finish, twin.finish)
     assert_array_equal(seen.received, twin.received)
     assert seen.work["packet_hops"] == twin.count["hops"]
@@ -60,7 +60,7 @@ def test_headers_are_returned_when_an_incast_overflows_their_queue():
     flows = Flows.of(nodes=16, src=range(1, 16), dst=[0] * 15, size=30_000, start=0)
     fabric = Packet(hosts=16, topology="single", mtu=300, transport="ndp:rto_min=1ms", buffer=1, initial_window=40)
     seen = assert_same(fabric, flows, seed=3)
-    assert seen.sections["packets"]["returned"] > 0
+    assert seen.carried["returned"] > 0
     assert seen.finish.min() > 0
 
 

@@ -10,18 +10,18 @@ def endless(nodes, pairs):
 
 def carry(fabric, flows, until=None):
     run = fabric.prepare(flows)
-    fabric.advance(run, until=until)
-    return fabric.observe(run, flows)
+    run.advance(until=until)
+    return run.observe()
 
 
 def share(fabric, flows, epochs=240):
-    return carry(fabric, flows, until=epochs * fabric.epoch).sections["throughput"]["fraction_of_link"]
+    return carry(fabric, flows, until=epochs * fabric.epoch).sections["line"]["fraction_of_slots"]
 
 
 def rates(fabric, flows, warm=300, epochs=1000):
     """Cells per place that each flow gets, after the rack has settled."""
     run = fabric.prepare(flows)
-    fabric.advance(run, until=warm * fabric.epoch)
-    before = fabric.observe(run, flows).received
-    fabric.advance(run, until=(warm + epochs) * fabric.epoch)
-    return (fabric.observe(run, flows).received - before) / fabric.payload / (epochs * (fabric.nodes - 1))
+    run.advance(until=warm * fabric.epoch)
+    before = run.observe().received
+    run.advance(until=(warm + epochs) * fabric.epoch)
+    return (run.observe().received - before) / fabric.payload / (epochs * (fabric.nodes - 1))

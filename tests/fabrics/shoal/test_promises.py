@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from fabrics.shoal.racks import carry, endless, rates, share
+from weft.engine import loop
 from weft.errors import MonitorTripped
 from weft.fabrics.shoal import Shoal
+from weft.metrics import throughput
 from weft.metrics.fairness import per_subflow
 from weft.units import KB, Gbps, ms, s, us
-from weft.workload import Flows, Incast, Permutation, Poisson
+from weft.workload import Flows, Incast, Permutation, Planned, Poisson
 
 RACKS = [(8, 1, 0), (9, 1, 0), (8, 2, 0), (9, 4, 0), (12, 3, 0), (64, 1, 0), (64, 4, 0)]
 RACKS += [(9, 1, 3), (8, 1, 3), (16, 2, 2)]  # nodes, channels, delay
@@ -72,9 +74,9 @@ def test_no_cell_is_lost_or_made():
     flows = Poisson(load=0.9, flows=80, sizes="websearch").draw(nodes=32, link=fabric.link, seed=3)
     seen = carry(fabric, flows)
     cells = int(fabric.cells(flows.size).sum())
-    assert seen.sections["cells"]["delivered"] == seen.sections["cells"]["local"] == cells
+    assert seen.carried["delivered"] == seen.carried["local"] == cells
     np.testing.assert_array_equal(seen.received, flows.size)
-    sent = seen.sections["cells"]
+    sent = seen.carried
     slots, over = divmod(seen.now, fabric.slot_time)
     assert over == 0
     row = fabric.rounds.peers() >= 0
@@ -101,14 +103,14 @@ def test_a_run_taken_up_from_its_arrays_ends_like_one_that_never_stopped():
     flows = Poisson(load=0.8, flows=60, sizes="websearch").draw(nodes=24, link=fabric.link, seed=2)
     whole = carry(fabric, flows)
     run = fabric.prepare(flows)
-    fabric.advance(run, until=whole.now // 3)
-    saved = {name: array.copy() for name, array in fabric.freeze(run).items()}
+    run.advance(until=whole.now // 3)
+    saved = {name: array.copy() for name, array in run.freeze().items()}
     run = fabric.thaw(flows, saved)
-    fabric.advance(run)
-    again = fabric.observe(run, flows)
+    run.advance()
+    again = run.observe()
     assert again.fingerprint == whole.fingerprint
     np.testing.assert_array_equal(again.finish, whole.finish)
-    assert again.sections["cells"] == whole.sections["cells"]
+    assert again.carried == whole.carried
 
 
 def test_a_nearly_idle_second_costs_next_to_nothing():
@@ -123,20 +125,20 @@ def test_the_monitor_stops_a_run_whose_cells_do_not_add_up():
     fabric = Shoal(nodes=8)
     flows = endless(8, [(0, 1), (2, 3)])
     run = fabric.prepare(flows)
-    fabric.advance(run, until=20 * us)
+    run.advance(until=20 * us)
     run.state.waiting[5] += 1  # a cell from nowhere
-    with pytest.raises(MonitorTripped, match=r"^conservation must hold in every slot, not be broken 1 times by "):
-        fabric.advance(run, until=40 * us)
+    with pytest.raises(MonitorTripped, match=r"^conservation must hold at all times, not be broken 1 times by "):
+        run.advance(until=40 * us)
 
 
 def test_the_monitor_stops_a_run_in_which_a_subflow_has_two_cells_in_a_queue():
     fabric = Shoal(nodes=8, channels=1)
     flows = endless(8, [(i, 0) for i in range(1, 8)])
     run = fabric.prepare(flows)
-    fabric.advance(run, until=20 * us)
+    run.advance(until=20 * us)
     run.state.whose[:] = run.state.whose[0]  # every cell now claims to be of one pair
-    with pytest.raises(MonitorTripped, match=r"^one cell per subflow must hold in every slot"):
-        run.inspect()
+    with pytest.raises(MonitorTripped, match=r"^one cell per subflow must hold at all times"):
+        loop.look(run, thorough=True)
 
 
 def test_older_flows_use_longer_queues():
@@ -156,12 +158,13 @@ def test_ready_queues_keep_local_cells_out_of_the_way():
 
 @pytest.mark.parametrize(("nodes", "most"), [(512, 10**9), (4096, 4 * 10**9), (16384, 16 * 10**9)])
 def test_memory_is_predicted_within_the_promise(nodes, most):
-    assert Shoal(nodes=nodes).memory(flows=10_000) < most
+    assert Shoal(nodes=nodes).memory(Planned(nodes, 10_000)) < most
 
 
 def test_an_endless_permutation_reports_the_second_half():
     fabric = Shoal(nodes=8)
     flows = Permutation().draw(nodes=8, link=fabric.link, seed=1)
     seen = carry(fabric, flows, until=200 * us)
-    assert seen.sections["throughput"]["window"] == "the second half of the run"
+    assert seen.sections["line"]["window"] == "the second half of the run"
+    assert throughput.summary(fabric, flows, seen)["window"] == "the second half of the run"
     assert (seen.finish == -1).all()

@@ -2,34 +2,35 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from time import perf_counter
 from typing import Literal
 
 import numpy as np
 
-from weft.errors import BadInput, MonitorTripped, require
+from weft.errors import BadInput, require
+from weft.fabrics.base import Fabric
 from weft.fabrics.crossbar import timing
 from weft.fabrics.crossbar.timing import Stage
-from weft.metrics.observation import Observation
-from weft.units import Gbps, Rate, Size, Time, ns, param, show_time, wire_time
-from weft.workload.flows import LATEST
-from weft.workload.traffic import LONGEST
+from weft.units import Gbps, Rate, Size, Time, param, show_number, show_time, wire_time
+from weft.workload.demand import Demand, Planned
+from weft.workload.flows import LATEST, Flows
+from weft.workload.traffic import Cells
 
 MATCHED = ("fifo", "voq", "shared", "cioq")  # buffers that need a matching
 SCHEDULERS = ("islip", "rrm", "pim", "drrm", "wavefront", "lqf", "ocf", "mwm", "msm")
 EMULATING = ("ccf", "lihp")
 MOST_PORTS = 1024
 DEEPEST = 2**40  # cells, or cycles: with a port or a cycle more it still fits a machine word
-STRIDE = 0.01  # seconds that a kernel is deaf to Ctrl-C
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossbar:
+class Crossbar(Fabric):
     """A switch of `ports` inputs and outputs, one cell per port and slot (Meng and others, ASAP 2019).
 
     `depth` is the size of one virtual output queue. A buffer that is not divided into such queues is as large as the
     `ports` queues it stands for: the FIFO and the shared memory of an input, the queue of an output.
     """
+
+    carries = (Flows, Cells)
 
     ports: int = param(help="inputs, and as many outputs")
     buffers: Literal["fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq"] = param(
@@ -205,192 +206,37 @@ class Crossbar:
         require(self.payload >= 1, "cell", f"at least {least} bytes for flows through {self.ports} ports", self.cell)
         return self.payload
 
+    @property
+    def payload_rate(self) -> float:
+        """Bits of payload per second on a line in every slot of which there is a cell."""
+        return self.link * max(self.payload, 0) / self.cell
+
     # a run
 
-    def prepare(self, flows, *, seed: int = 0):
-        """The arrays of a run before its first slot. `flows`: a flow table, or `Cells` drawn by a traffic."""
+    def memory(self, demand: Demand) -> int:
+        """Bytes that `prepare` would reserve; before flows are drawn, nothing is known of their cells."""
         from weft.fabrics.crossbar import layout
 
-        return layout.state(self, flows, seed)
+        return 0 if isinstance(demand, Planned) else layout.size(self, demand)
 
-    def memory(self, flows) -> int:
-        """Bytes that `prepare` would reserve."""
-        from weft.fabrics.crossbar import layout
+    def prepare(self, demand: Demand, *, seed: int = 0):
+        """A run before its first slot."""
+        from weft.fabrics.crossbar.run import SwitchRun
 
-        return layout.size(self, flows)
+        return SwitchRun(self, demand, seed)
 
-    def freeze(self, state) -> dict[str, np.ndarray]:
-        """A run under way as arrays."""
-        from weft.fabrics.crossbar import layout
-
-        return layout.freeze(state)
-
-    def thaw(self, flows, arrays, *, seed: int = 0):
-        """The run from such arrays."""
-        from weft.fabrics.crossbar import layout
-
-        return layout.thaw(self, flows, arrays, seed)
-
-    def advance(self, state, until: int | None = None, watch=None) -> None:
-        """Run until `until` ps, or until the traffic or the flows end; call `watch(state)` every few milliseconds."""
-        from weft.fabrics.crossbar import kernel
-        from weft.fabrics.crossbar.state import Kind, Plan
-
-        end = LONGEST if state.plan[Plan.KIND] == Kind.FLOWS else int(state.plan[Plan.SLOTS])
-        if until is not None:
-            end = min(end, until // self.slot)
-        run = kernel.staged if self.buffers not in MATCHED else kernel.matched
-        run = kernel.emulated if self.algorithm in EMULATING else run
-        run = kernel.sprint if self._sprints(state) else run
-        run(state, int(state.clock[0]))  # compiles, or loads what was compiled: not to be timed
-        stride = 4096 if run is kernel.sprint else 64
-        while state.clock[0] < end:
-            stop = min(int(state.clock[0]) + stride, end)
-            began = perf_counter()
-            run(state, stop)
-            took = perf_counter() - began
-            state.spent[0] += took
-            self._check(state)
-            if watch is not None:
-                watch(state)
-            if state.clock[0] < stop:
-                break  # every flow has been delivered
-            if took < STRIDE / 2:
-                stride *= 2
-            elif took > 2 * STRIDE:
-                stride = max(stride // 2, 1)
-
-    def _sprints(self, state):
-        from weft.fabrics.crossbar.state import Kind, Plan
-
-        return (
-            self.buffers == "voq" and self.algorithm == "islip" and self.iterations == 1 and self.ports <= 64
-            and state.plan[Plan.KIND] == Kind.UNIFORM and not state.plan[Plan.FLOW_CONTROL]
-            and len(state.cells) < 1 << 24 and self.queue_depth < 1 << 16  # a queue is one word there
-        )  # fmt: skip
-
-    def _check(self, state):
-        for law, broken in self.monitors(state).items():
-            if broken:
-                raise MonitorTripped(f"{law} must hold in every slot, not fail {broken} times by slot {state.clock[0]}")
-
-    def monitors(self, state) -> dict[str, int]:
-        """How often each law of a switch was broken."""
-        from weft.fabrics.crossbar import layout
-        from weft.fabrics.crossbar.state import Count
-
-        c = state.count
-        kept = c[Count.OFFERED] - c[Count.LOST] - c[Count.LATE] - c[Count.DELIVERED]
-        return {
-            "a port takes and sends one cell per slot": int(c[Count.CLASHES]),
-            "cells offered are delivered, lost or inside": int(abs(kept - layout.inside(self, state))),
-        }
-
-    def observe(self, state, flows) -> Observation:
-        """What was seen so far."""
-        from weft.engine.fingerprint import show
-        from weft.fabrics.crossbar.state import Count, Kind, Level, Plan
-
-        c, slots, n = state.count, int(state.clock[0]), self.ports
-        warmup = int(state.plan[Plan.WARMUP])
-        measured = max(slots - warmup, 0)
-        with_flows = state.plan[Plan.KIND] == Kind.FLOWS
-        rounds = np.flatnonzero(state.rounds)
-        busy = state.rounds[1:]
-        carried = int(c[Count.MEASURED]) / (n * measured) if measured else None
-        sections = {
-            "cell_throughput" if with_flows else "throughput": carried,  # with flows, throughput is in their bytes
-            "throughput_per_output": _spread(state.per_output / measured) if measured else None,
-            "delay_slots": _delays(state),
-            "latency_ns": self._latency(state),
-            "queue_cells": {"max": int(state.level[Level.PEAK])},
-            "memory_cells": {"max": int(c[Count.MEMORY])} if self.buffers in ("shared", "gcq") else None,
-            "lost": int(c[Count.LOST] + c[Count.LATE]),
-            "lost_on_line": int(c[Count.LATE]),
-            "cells": {"offered": int(c[Count.OFFERED]), "delivered": int(c[Count.DELIVERED])},
-            "scheduler": {
-                "name": self.algorithm,
-                "iterations_mean": float(busy @ np.arange(1, len(busy) + 1) / busy.sum()) if busy.any() else None,
-                "iterations_max": int(rounds[-1]) if len(rounds) else None,
-            },
-        }
-        if self.algorithm in EMULATING:
-            sections["later_than_output_queued"] = int(c[Count.LATEST])
-        rows = state.samples[: -(-slots // int(state.plan[Plan.PERIOD]))]
-        rows = rows[:1] if not slots else rows[(rows[:, 0] > 0) | (np.arange(len(rows)) == 0)]
-        finish = np.empty(0, np.int64)
-        received = np.empty(0, np.int64)
-        if with_flows:
-            done = state.flow_finish >= 0
-            finish = np.where(done, (state.flow_finish + 1) * self.slot + self.unloaded, -1)
-            all_cells = -(-flows.size // self.payload)
-            received = np.minimum((all_cells - state.flow_due) * self.payload, flows.size)
-        return Observation(
-            finish=finish,
-            received=received,
-            now=slots * self.slot + (self.unloaded if with_flows else 0),
-            sections=sections,
-            monitors=self.monitors(state),
-            fingerprint=show(state.print),
-            samples={
-                "time_ps": rows[:, 0] * self.slot,
-                "cells_inside": rows[:, 1],
-                "delivered": rows[:, 2],
-                "lost": rows[:, 3],
-            },
-            work={"slots": slots, "node_slots": slots * n, "seconds": float(state.spent[0])},
-            notes=tuple(self._notes(state)),
-        )
-
-    def _latency(self, state):
-        """Nanoseconds from port to port: the stages, and the slots that cells waited."""
-        waited = _mean_delay(state)
-        return {
-            "stages": {stage.name: stage.time_ns for stage in self.stages},
-            "unloaded": self.unloaded / ns,
-            "mean": None if waited is None else (self.unloaded + max(waited - self.least_delay, 0) * self.slot) / ns,
-            **timing.formula(self.buffers, self.ports, self.group, self.clock),
-        }
-
-    def _notes(self, state):
-        if self.buffers not in MATCHED and self.scheduler not in (None, "rr"):
-            yield f"{self.buffers} buffers need no matching: the scheduler {self.scheduler} is not used"
-        scheduling = next((stage for stage in self.stages if stage.name == "scheduler"), None)
-        if scheduling is not None and scheduling.time > self.slot:
-            yield (
-                f"the scheduler takes {show_time(scheduling.time)} for a slot of {show_time(self.slot)}: "
-                "at this clock it keeps up with the line only if matchings overlap"
-            )
-        if state.delay[-1]:
-            yield (
-                f"{int(state.delay[-1])} cells waited {len(state.delay) - 1} slots or longer: "
-                "percentiles that high are lower bounds"
-            )
-
-
-def _spread(values):
-    return {"mean": float(values.mean()), "min": float(values.min()), "max": float(values.max())}
-
-
-def _mean_delay(state):
-    """Slots that cells waited on average, or None if none was delivered."""
-    from weft.fabrics.crossbar.state import Count
-
-    cells = int(state.delay.sum())
-    within = int((state.delay[:-1] * np.arange(len(state.delay) - 1)).sum())
-    return (within + int(state.count[Count.BEYOND])) / cells if cells else None
-
-
-def _delays(state):
-    from weft.fabrics.crossbar.state import Count
-
-    reached = np.cumsum(state.delay)
-    cells = int(reached[-1])
-    if not cells:
-        return {"mean": None, "p50": None, "p99": None, "p99.9": None, "max": None}
-
-    def rank(parts):  # nearest rank: the smallest delay that `parts` in a thousand did not exceed
-        return int(np.searchsorted(reached, -(-cells * parts // 1000)))
-
-    longest = int(state.count[Count.LONGEST]) if state.delay[-1] else int(np.flatnonzero(state.delay)[-1])
-    return {"mean": _mean_delay(state), "p50": rank(500), "p99": rank(990), "p99.9": rank(999), "max": longest}
+    @staticmethod
+    def facts(summary):
+        """Lines of a run's table: how long cells waited, and how often the scheduler went round."""
+        delay, scheduler = summary["delay_slots"], summary["scheduler"]
+        if delay["mean"] is not None:
+            mean, p99, longest = (show_number(delay[key]) for key in ("mean", "p99", "max"))
+            yield "delay", f"{mean} slots mean, {p99} p99, {longest} at most"
+        latency = summary["latency_ns"]
+        if latency["mean"] is not None:
+            yield "latency", f"{show_number(latency['mean'])} ns mean, {show_number(latency['unloaded'])} unloaded"
+        if summary["memory_cells"] is not None:
+            yield "memory", f"{show_number(summary['memory_cells']['max'])} cells in the fullest at most"
+        if scheduler["iterations_mean"] is not None:
+            mean, most = show_number(scheduler["iterations_mean"]), show_number(scheduler["iterations_max"])
+            yield "scheduler", f"{scheduler['name']}, {mean} iterations to a matching, {most} at most"

@@ -61,13 +61,14 @@ def note(number, slot, warmup, gone, delay, last, per_output, print_, count):
 
 
 @bare
-def finish(number, slot, gone, flow_due, flow_finish):
+def finish(number, slot, gone, flow_due, flow_finish, count):
     """Note the flows whose last cell left in this slot."""
     for k in range(number):
         f = np.int64(gone[TAG, k])
         flow_due[f] -= 1
         if flow_due[f] == 0:
             flow_finish[f] = slot
+            count[Count.FINISHED] += 1
 
 
 @bare
@@ -201,15 +202,6 @@ def arrive(slot, plan, keys, keep, other, burst, drawn, choice, came):
 
 
 @inlined
-def sample(slot, samples, period, level, count):
-    """Write down the state of things, every `period` slots."""
-    row = slot // period
-    if slot % period == 0 and row < samples.shape[0]:
-        samples[row, 0], samples[row, 1] = slot, np.int64(level[Level.HELD])
-        samples[row, 2], samples[row, 3] = count[Count.DELIVERED], count[Count.LOST] + count[Count.LATE]
-
-
-@inlined
 def begin(s, slot, stop):
     """The next slot in which anything can happen, from `slot` on; NOBODY if every flow has been delivered."""
     if s.plan[Plan.KIND] == Kind.FLOWS and s.count[Count.ACTIVE] == 0 and s.level[Level.HELD] == _0:
@@ -224,7 +216,6 @@ def begin(s, slot, stop):
 def intake(s, slot):
     """Cells that ask to be let in in this slot, in `came`. Returns how many."""
     p, count, level = s.plan, s.count, s.level
-    sample(slot, s.samples, p[Plan.PERIOD], level, count)
     if p[Plan.KIND] == Kind.FLOWS:
         arrivals.start_flows(slot, s.flow_src, s.flow_start, s.flow_next, s.active, s.arrived, count)
         flags = p[Plan.BUFFERS] == Buffers.VOQ or p[Plan.BUFFERS] == Buffers.CIOQ or p[Plan.BUFFERS] == Buffers.CICQ
@@ -272,7 +263,7 @@ def conclude(s, slot, number):
     s.level[Level.HELD] -= np.uint64(number)
     note(number, slot, s.plan[Plan.WARMUP], s.gone, s.delay, s.last, s.per_output, s.print, s.count)
     if s.plan[Plan.KIND] == Kind.FLOWS:
-        finish(number, slot, s.gone, s.flow_due, s.flow_finish)
+        finish(number, slot, s.gone, s.flow_due, s.flow_finish, s.count)
 
 
 @bare
@@ -454,11 +445,11 @@ def sprint(state, stop):
 
     The same slot in one loop without a call. All that it needs per port or queue lies in one table, the desk, so that
     one register leads to it; a queue is one word while it lasts, tail | head | length, and [i, j] is 64 i + j. Which
-    inputs have a cell, and which are matched, are words: nothing is copied into lists, and no branch is a coin's throw.
+    inputs have a cell, and which are matched, are words: nothing is copied into lists, and no branch is unpredictable.
     The cells of a slot are drawn while the requests of the one before are still on their way to the cache.
     """
     p, count, level = state.plan, state.count, state.level
-    chance, warmup, period = np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP], p[Plan.PERIOD]
+    chance, warmup = np.uint64(p[Plan.CHANCE]), p[Plan.WARMUP]
     ports, depth = np.uint64(p[Plan.PORTS]) & _127, np.uint64(p[Plan.DEPTH])
     key, cells, free, desk, delay = state.keys[0], state.cells, state.free, state.desk, state.delay
     start, ceiling = np.uint64(warmup), np.uint64(delay.size - 1)
@@ -468,7 +459,6 @@ def sprint(state, stop):
     came = draw(np.uint64(state.clock[0]), key, chance, ports, desk)
 
     for slot in range(state.clock[0], stop):
-        sample(slot, state.samples, period, level, count)
         now = np.uint64(slot)
         offered, lost = population(came), 0
         while came != _0:

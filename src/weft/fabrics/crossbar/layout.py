@@ -11,7 +11,6 @@ from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAG, TAIL, Buffers
 from weft.schedule.matching import CHOICES
 from weft.workload.traffic import LONGEST, Cells
 
-SAMPLES = 1024  # rows of the time series
 DELAYS = 1 << 20  # entries of the histogram of delays
 _U4, _U8, _I8 = np.uint32, np.uint64, np.int64
 
@@ -129,8 +128,6 @@ def shapes(fabric, traffic) -> dict[str, tuple]:
         "per_output": (n, _I8),
         "last": (n, _I8),
         "print": (2, _U8),
-        "samples": ((SAMPLES + 1, 4), _I8),
-        "spent": (1, np.float64),
     }
 
 
@@ -144,7 +141,6 @@ def state(fabric, traffic, seed: int) -> State:
     from weft.engine import fingerprint
 
     n = fabric.ports
-    require(traffic.nodes == n, "nodes of the traffic", f"{n}, the ports of the switch", traffic.nodes)
     waits = controlled(fabric, traffic)
     if isinstance(traffic, Cells) and traffic.fanout > 1 and waits:
         whole = fabric.buffers in ("fifo", "shared")
@@ -190,19 +186,10 @@ def freeze(s: State) -> dict[str, np.ndarray]:
     return {name: array[:used] if name in POOLED else array for name, array in s._asdict().items()}
 
 
-def thaw(fabric, traffic, arrays, seed: int) -> State:
-    """The state from such arrays."""
-    s = state(fabric, traffic, seed)
-    for name, array in arrays.items():
-        getattr(s, name)[: len(array)] = array
-    return s
-
-
 def _fill(plan, fabric, traffic, waits, inside):
     n = fabric.ports
     depth = fabric.queue_depth
     registers = n // fabric.group if fabric.pipeline is None else fabric.pipeline
-    plan[Plan.LENGTH] = fabric.slot
     plan[Plan.PORTS], plan[Plan.BUFFERS] = n, Buffers[fabric.buffers.upper()]
     plan[Plan.SCHEDULER], plan[Plan.ITERATIONS] = Scheduler[fabric.algorithm.upper()], fabric.iterations
     plan[Plan.DEPTH], plan[Plan.CAPACITY] = depth, depth * n
@@ -218,12 +205,8 @@ def _fill(plan, fabric, traffic, waits, inside):
         plan[Plan.FANOUT], plan[Plan.UNIFORM] = traffic.fanout, traffic.keep is None
         kind = Kind.SKEWED if traffic.whole or traffic.keep is not None else Kind.UNIFORM
         plan[Plan.KIND] = Kind.BURSTS if traffic.end else Kind.MULTICAST if traffic.fanout > 1 else kind
-        plan[Plan.PERIOD] = -(-traffic.slots // SAMPLES)
     else:
-        busiest = np.bincount(traffic.dst, -(-traffic.size // fabric._payload()), n).max() if len(traffic) else 0
-        span = -(-int(traffic.start[-1]) // fabric.slot) if len(traffic) else 0
         plan[Plan.SLOTS], plan[Plan.KIND], plan[Plan.FANOUT] = LONGEST, Kind.FLOWS, 1
-        plan[Plan.PERIOD] = max(1, int(min(span + busiest, LONGEST)) // SAMPLES)
 
 
 def inside(fabric, s: State) -> int:

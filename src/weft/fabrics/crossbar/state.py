@@ -48,9 +48,7 @@ class Plan(IntEnum):
     FANOUT = 21
     UNIFORM = 22
     SENDERS = 23  # number of the first sender's queue, behind those of the switch
-    PERIOD = 24  # slots from one sample to the next
-    LENGTH = 25  # ps of a slot
-    SIZE = 26
+    SIZE = 24
 
 
 class Kind(IntEnum):
@@ -77,6 +75,7 @@ class Count(IntEnum):
     ACTIVE = 8  # flows that still have cells to send
     MEMORY = 9  # most addresses that a shared memory had in use
     LATEST = 10  # cells delivered after the slot in which an output-queued switch would have sent them
+    FINISHED = 11  # flows that have been delivered
 
 
 class Level(IntEnum):
@@ -158,25 +157,3 @@ class State(NamedTuple):
     per_output: np.ndarray  # (n,) int64 [j]  cells delivered after the warm-up
     last: np.ndarray  # (n,) int64 [j]  slot after the one in which output j sent last
     print: np.ndarray  # (2,) uint64  the fingerprint
-    samples: np.ndarray  # (rows, 4) int64  slot, copies inside, delivered, lost
-    spent: np.ndarray  # (1,) float64  seconds in the kernel; decides nothing
-
-    @property
-    def now(self) -> int:
-        """Simulated time in ps."""
-        return int(self.clock[0] * self.plan[Plan.LENGTH])
-
-    @property
-    def work(self) -> int:
-        """Ports times slots so far."""
-        return int(self.clock[0] * self.plan[Plan.PORTS])
-
-    @property
-    def flows(self) -> int:
-        """Flows there are."""
-        return len(self.flow_src)
-
-    @property
-    def finished(self) -> int:
-        """Flows that have been delivered."""
-        return int((self.flow_finish >= 0).sum())

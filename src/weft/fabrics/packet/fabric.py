@@ -2,32 +2,29 @@
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from time import perf_counter
 from typing import Literal
 
 import numpy as np
 
 from weft import random
-from weft.errors import BadInput, MonitorTripped, require
+from weft.engine.series import NUMBERS, ROWS
+from weft.errors import BadInput, require
+from weft.fabrics.base import Fabric
 from weft.fabrics.packet import bounds
 from weft.fabrics.packet.failures import plan
 from weft.fabrics.packet.settings import LEAST, QUEUES, ROUTINGS, TRANSPORTS, WIRE, Settings, settings
-from weft.metrics.observation import Observation
 from weft.topology.clos import topology
 from weft.topology.graph import Topology
 from weft.topology.routes import Routes, require_connected, routes
-from weft.units import Gbps, Rate, Size, Time, param, s, show_rate, show_size, us, wire_time
+from weft.units import Gbps, Rate, Size, Time, param, s, show_number, show_rate, show_size, us, wire_time
 from weft.workload.flows import LATEST
 
-PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
-SAMPLES = 64  # kept at most; when there are more, every other one goes
 NEVER = (1 << 62) - 1
 CACHE = 1 << 21  # bytes of a network that a core's cache holds; changes the speed and nothing else
-_STRIDE = 0.02  # s of wall time between two looks at the watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Packet:
+class Packet(Fabric):
     """A packet-switched network of one topology under one transport.
 
     What the transport and the queues are set to comes from the preset that `transport` names (`weft presets`); the
@@ -114,7 +111,7 @@ class Packet:
         return table
 
     @property
-    def _in_time(self) -> bool:
+    def in_time(self) -> bool:
         """Whether ports count their backlog in ps and need no event of their own: see network.py."""
         return self.settings.queue == "droptail" and not self.settings.share
 
@@ -137,15 +134,19 @@ class Packet:
         """(flows,) int64 ps: no flow can be faster on an empty network."""
         return bounds.ideal(self, flows)
 
-    def prepare(self, flows, *, seed: int = 0):
-        """A network in which nothing has happened, with `flows` to come."""
+    def prepare(self, demand, *, seed: int = 0):
+        """A network in which nothing has happened, with the flows of `demand` to come."""
+        from weft.fabrics.packet.run import NetworkRun
+
+        return NetworkRun(self, demand, seed)
+
+    def lay_out(self, flows, seed: int):
+        """The arrays of such a network."""
         from weft.engine import events, fingerprint, memory
         from weft.engine.views import bind
         from weft.fabrics.packet import state as st
 
         graph, set_, table = self.graph, self.settings, self.routes
-        if flows.nodes != self.hosts:
-            raise BadInput(f"flows must be drawn for the {self.hosts} hosts of the fabric, not {flows.nodes}")
         rows, slots = 1 << 15, 256
         gap = wire_time(self.wire_size, int(graph.rate.max())) // graph.ports
         shift = events.shift_for(max(gap, 1))
@@ -163,7 +164,7 @@ class Packet:
         stream = 1 << (set_.stream_window - 1).bit_length() if set_.ordered else 0
         values = {
             "transport": transport,
-            "queue": QUEUES.index(set_.queue) if self._in_time or set_.queue != "droptail" else st.SHARED,
+            "queue": QUEUES.index(set_.queue) if self.in_time or set_.queue != "droptail" else st.SHARED,
             "vast": graph.ports * st.PORT.itemsize + table.table.nbytes > CACHE,
             "lazy": set_.queue in ("trim", "priority") and not set_.share,
             "scoreboard": set_.scoreboard and set_.transport == "ndp" and set_.routing == "permuted",
@@ -192,7 +193,7 @@ class Packet:
             "key": random.key(seed, 0x706B74),
         }
         values |= {name: getattr(set_, name) for name in sum(st.PARAMETERS, ()) if name not in values}
-        subs, groups = slots * set_.subflows, _groups(table)
+        subs, grouped = slots * set_.subflows, groups(table)
         state = st.State(
             **memory.zeros(
                 {
@@ -206,7 +207,7 @@ class Packet:
                     "homes": (self.hosts, st.HOME),
                     "row": (table.row.shape, np.int32),
                     "table": (table.table.shape, np.int32),
-                    "group": (groups.shape, np.int32),
+                    "group": (grouped.shape, np.int32),
                     "choices": (table.choices.shape, np.int32),
                     "flows": (slots, st.FLOW),
                     "subs": (subs, st.SUB),
@@ -222,17 +223,13 @@ class Packet:
                     "score": ((subs, paths, 3), np.int32),
                     "traffic": (len(flows), st.TRAFFIC),
                     "print": (2, np.uint64),
-                    "seed": (1, np.int64),
-                    "samples": ((SAMPLES, 1 + self.hosts), np.int64),
-                    "sampling": (3, np.int64),
-                    "spent": (1, np.int64),
                 }
             )
         )
         events.schedule(state.world, vars(state), shift=shift, ties=self.ties, seed=seed)
         for name, value in values.items():
             state.world[name] = value
-        state.row[:], state.table[:], state.group[:], state.choices[:] = table.row, table.table, groups, table.choices
+        state.row[:], state.table[:], state.group[:], state.choices[:] = table.row, table.table, grouped, table.choices
         self._lay_ports(state.ports)
         ports, hosts, traffic = state.ports, state.hosts, state.traffic
         hosts["first"], hosts["last"] = -1, -1
@@ -245,8 +242,6 @@ class Packet:
             traffic[name] = getattr(flows, name)
         traffic["finish"] = -1
         state.print[:] = fingerprint.start()
-        state.seed[:] = seed
-        state.sampling[:] = 0, 10 * us, 10 * us
         bind(state.world, **{name: getattr(state, name) for name in st.TABLES})
         return state
 
@@ -259,7 +254,7 @@ class Packet:
         ports["pace"] = np.where((rest == 0) & (pace < 1 << 31), pace, 0)
         ports["up"], ports["host"] = 1, ports["frm"] < self.hosts
         for k, rate in enumerate(ports["rate"].tolist()):
-            unit = wire_time(self.wire_size, rate) if self._in_time else self.wire_size
+            unit = wire_time(self.wire_size, rate) if self.in_time else self.wire_size
             ports["capacity"][k] = set_.buffer * unit
             ports["mark_from"][k] = set_.mark_from * unit if set_.mark_from else NEVER
             ports["mark_all"][k] = max(set_.mark_all, set_.mark_from) * unit if set_.mark_from else NEVER
@@ -285,219 +280,20 @@ class Packet:
                 most = max(most, walk(r, c))
         return min(most, 4096)
 
-    def advance(self, state, until: int | None = None, watch=None) -> None:
-        """Run to `until` (ps), or until every flow has finished; call `watch(state)` between strides."""
-        from weft.fabrics.packet import kernel
+    def resolved(self) -> dict:
+        """Every value of the preset and of what is laid over it."""
+        return {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
 
-        world = state.world
-        last = NEVER if until is None else until
-        if until is not None and state.sampling[0] == 0:
-            state.sampling[1:] = max(1, -(-until // SAMPLES))
-        changes = self._changes(int(state.seed[0]))
-        stride = 20_000
-        kernel.advance(world, 0, 0)  # nothing but compiled, if it has not been
-        while True:
-            now = int(world["now"][0])
-            target = min(last, int(state.sampling[2]))
-            ahead = [t for t in changes if t > world["applied"][0]]
-            if ahead:
-                target = min(target, ahead[0] - 1)
-            began = perf_counter()
-            why = kernel.advance(world, target, stride)
-            took = perf_counter() - began
-            state.spent[0] += round(took * 1e9)
-            if why == kernel.GROW_ROWS:
-                self._grow(state, ("rows", "due", "spare", "heap", "options"))
-            elif why == kernel.GROW_SLOTS:
-                self._grow(state, PER_FLOW)
-            elif why == kernel.PAUSED:
-                stride = min(max(int(stride * _STRIDE / max(took, 1e-4)), 1_000), 2_000_000)
-            else:
-                now = int(world["now"][0])
-                idle = bool(world["next_flow"][0] == len(state.traffic) and world["live"][0] == 0)
-                if now >= int(state.sampling[2]):
-                    _sample(state, now)
-                    self._check(state, thorough=True)
-                if idle or now >= last:
-                    break
-                if ahead and now >= ahead[0] - 1:
-                    self._apply(state, ahead[0], changes[ahead[0]])
-            if watch is not None:
-                watch(state)
-            self._check(state)
-        self._check(state, thorough=True)
+    @property
+    def payload_rate(self) -> float:
+        """Bits of payload per second on a link that always carries full packets."""
+        return self.link * self.payload / self.wire_size
 
-    def _changes(self, seed) -> dict:
-        """time -> (links to fail, links to repair, whether routes follow), for every moment something happens."""
-        moments: dict[int, tuple[list, list]] = {}
-        for change in plan(self.fail, self.graph, seed):
-            moments.setdefault(change.time, ([], []))[change.up].extend(change.links)
-            moments.setdefault(change.time + self.converge, ([], []))
-        return dict(sorted(moments.items()))
-
-    def _apply(self, state, time, change) -> None:
-        from weft.engine.views import bind
-        from weft.fabrics.packet import kernel
-
-        state.world["applied"] = time
-        state.world["now"] = max(int(state.world["now"][0]), time - 1)
-        for link in change[0]:
-            kernel.cut(state.world, 2 * link)
-            kernel.cut(state.world, 2 * link + 1)
-        for link in change[1]:
-            kernel.mend(state.world, 2 * link)
-            kernel.mend(state.world, 2 * link + 1)
-        alive = self._alive_at(int(state.seed[0]), time - self.converge)
-        table = routes(self.graph, alive)
-        state.table[:], state.group, state.choices = table.table, _groups(table), table.choices.copy()
-        bind(state.world, group=state.group, choices=state.choices)
-
-    def _alive_at(self, seed, time) -> np.ndarray:
-        """(links,) bool: which links had not failed at `time`."""
-        alive = np.ones(len(self.graph.ends), bool)
-        for change in plan(self.fail, self.graph, seed):
-            if change.time <= time:
-                alive[list(change.links)] = change.up
-        return alive
-
-    def _grow(self, state, names) -> None:
-        """Double some tables; the state stays the same object."""
-        from weft.engine import memory
-        from weft.engine.views import bind
-
-        longer = memory.longer({name: getattr(state, name) for name in names})
-        for name, array in longer.items():
-            setattr(state, name, array)
-        bind(state.world, **longer)
-
-    def _check(self, state, thorough: bool = False) -> None:
-        for law, count in self.monitors(state, thorough).items():
-            if count:
-                raise MonitorTripped(f"the law of {law} must hold while a network runs, but was broken {count} times")
-
-    def monitors(self, state, thorough: bool = True) -> dict[str, int]:
-        """How often each law was broken so far; a thorough look also goes through the ports and follows the pauses."""
-        world, ports = state.world[0], state.ports
-        waiting = int(ports["packets"].sum() + ports["packets_high"].sum()) if thorough else 0
-        on_their_way = int(world["conserved_in"] - world["conserved_out"])
-        laws = {"conservation": int(not waiting <= on_their_way <= int(world["alive"]))}
-        if self._in_time and thorough:
-            laws["buffer"] = int((ports["peak"] > ports["capacity"]).sum())
-        if self.settings.queue == "lossless":
-            laws["lossless"] = int(world["drop_lossless"])
-            laws["deadlock"] = len(bounds.deadlock(state)) if thorough else 0
-        return laws
-
-    def observe(self, state, flows) -> Observation:
-        """What was seen so far."""
-        from weft.engine import fingerprint
-
-        world, ports, set_ = state.world[0], state.ports, self.settings
-        inner = ports["host"] == 0
-        peaks = ports["peak"][inner]
-        if self._in_time:  # ps of backlog to bytes
-            peaks = peaks.astype(object) * ports["rate"][inner].astype(object) // (8 * s)
-        peak = int(max(peaks, default=0))
-        exact = not self._in_time
-        count = {name: int(world[name]) for name in world.dtype.names if not name.endswith(("_at", "_size"))}
-        now = int(world["now"])
-        finish, received = state.traffic["finish"].copy(), state.traffic["received"].copy()
-        rates = self._second_half(state, now)
-        fct = (finish - state.traffic["start"])[finish >= 0]
-        full = self.wire_size
-        sections = {
-            "queue": {
-                "max_bytes": peak,
-                "max_packets": int(ports["peak_packets"][inner].max(initial=0)) if exact else -(-peak // full),
-                "packets_are": "counted" if exact else f"bytes / {full}, rounded up",
-            },
-            "drops": {
-                "full": count["drop_full"],
-                "link_down": count["drop_down"],
-                "no_route": count["drop_route"],
-                "lossless": count["drop_lossless"],
-            },
-            "trims": count["trims"],
-            "marks": count["marks"],
-            "pauses": count["pauses"],
-            "retransmissions": count["resent"],
-            "timeouts": count["timeouts"],
-            "packets": {
-                "data": count["sent_segments"],
-                "acks": count["acks"],
-                "nacks": count["nacks"],
-                "pulls": count["pulls"],
-                "cnps": count["cnps"],
-                "returned": count["bounces"],
-                "duplicates": count["duplicates"],
-                "fast_retransmits": count["fast_retransmits"],
-                "reinjected": count["moved"],
-            },
-            "throughput": {
-                "per_destination_gbps": {
-                    "mean": float(rates.mean()) if rates.size else None,
-                    "min": float(rates.min()) if rates.size else None,
-                    "max": float(rates.max()) if rates.size else None,
-                },
-                "fraction_of_link": float(rates.mean() * Gbps / self.link) if rates.size else None,
-            },
-            "fct_us": {
-                "first": float(fct.min() / us) if fct.size else None,
-                "last": float(fct.max() / us) if fct.size else None,
-            },
-            "settings": {f: getattr(set_, f) for f in set_.__dataclass_fields__},
-        }
-        kept = int(state.sampling[0])
-        return Observation(
-            finish=finish,
-            received=received,
-            now=now,
-            sections=sections,
-            monitors=self.monitors(state),
-            fingerprint=fingerprint.show(state.print),
-            samples={
-                "time_ps": state.samples[:kept, 0].copy(),
-                "delivered_bytes": state.samples[:kept, 1:].sum(1),
-            },
-            work={
-                "packet_hops": count["hops"],
-                "events": count["released"] + count["next_flow"],
-                "seconds": int(state.spent[0]) / 1e9,
-            },
-        )
-
-    def _second_half(self, state, now) -> np.ndarray:
-        """Gb/s of payload each host that is a destination received over the second half of the run."""
-        kept = int(state.sampling[0])
-        at = state.samples[:kept, 0]
-        half = int(np.argmin(np.abs(at - now // 2))) if kept else -1
-        begin, before = (int(at[half]), state.samples[half, 1:]) if kept and at[half] < now else (0, 0)
-        gained = state.hosts["delivered"] - before
-        wanted = np.unique(state.traffic["dst"])
-        return gained[wanted] * 8 * (s / Gbps) / max(now - begin, 1)
-
-    def freeze(self, state) -> dict[str, np.ndarray]:
-        """The whole run as arrays, for a checkpoint."""
-        return {name: array.copy() for name, array in vars(state).items()}
-
-    def thaw(self, flows, arrays, *, seed: int = 0):
-        """The run that `freeze` kept, ready to go on."""
-        from weft.engine import events, memory
-        from weft.engine.views import bind
-        from weft.fabrics.packet import state as st
-
-        names = [field.name for field in fields(st.State)]
-        state = st.State(**memory.zeros({name: (arrays[name].shape, arrays[name].dtype) for name in names}))
-        for name in names:
-            getattr(state, name)[...] = arrays[name]
-        bind(state.world, **{name: getattr(state, name) for name in (*events.ARRAYS, *st.TABLES)})
-        return state
-
-    def memory(self, flows: int = 0) -> int:
+    def memory(self, demand) -> int:
         """Bytes a run of so many flows is predicted to need: tables of network and flows, and live packets."""
         from weft.fabrics.packet import state as st
 
-        graph, set_ = self.graph, self.settings
+        graph, set_, flows = self.graph, self.settings, len(demand)
         live = min(flows, 8 * self.hosts)
         window = min(set_.max_window, max(set_.initial_window, 64))
         return (
@@ -507,26 +303,26 @@ class Packet:
             + live * set_.subflows * (st.SUB.itemsize + (4 if set_.transport == "ndp" else 2) * set_.max_window)
             + live * window * st.PACKET.itemsize
             + live * set_.ordered * (2 * set_.stream_window + 4 * set_.subflows * set_.max_window)
-            + SAMPLES * (1 + self.hosts) * 8
+            + min(ROWS * self.hosts, NUMBERS) * 8
             + (1 << 24)
         )
 
+    @staticmethod
+    def facts(summary):
+        """Lines of a run's table: what the packets were, and what was done to them."""
+        packets = summary["packets"]
+        some = [f"{show_number(count)} {name.replace('_', ' ')}" for name, count in packets.items() if count]
+        yield "packets", ", ".join(some) or "none"
+        done = [
+            f"{show_number(summary[name])} {name}"
+            for name in ("trims", "marks", "pauses", "retransmissions", "timeouts")
+            if summary[name]
+        ]
+        yield "on the way", ", ".join(done) or "nothing trimmed, marked, paused or sent again"
 
-def _groups(table: Routes) -> np.ndarray:
+
+def groups(table: Routes) -> np.ndarray:
     """(groups, 3) int32: first, count and turn of every group of `table`."""
     group = np.zeros((len(table.first), 3), np.int32)
     group[:, 0], group[:, 1] = table.first, table.count
     return group
-
-
-def _sample(state, now) -> None:
-    """Write down what every host has received; keep every other sample when there are too many."""
-    sampling, samples = state.sampling, state.samples
-    if sampling[0] == SAMPLES:
-        samples[: SAMPLES // 2] = samples[1::2]
-        sampling[0] = SAMPLES // 2
-        sampling[1] *= 2
-    samples[sampling[0], 0] = now
-    samples[sampling[0], 1:] = state.hosts["delivered"]
-    sampling[0] += 1
-    sampling[2] = samples[sampling[0] - 1, 0] + sampling[1]

@@ -267,20 +267,6 @@ class State:
     score: np.ndarray  # (slots, paths, 3) int32  NDP: of each path, segments answered, segments failed, 1 if left out
     traffic: np.ndarray  # (flows,) TRAFFIC  the table of flows
     print: np.ndarray  # (2,) uint64  the fingerprint so far
-    seed: np.ndarray  # (1,) int64
-    samples: np.ndarray  # (samples, 1 + hosts) int64  time, and the payload bytes each host had received by then
-    sampling: np.ndarray  # (3,) int64  samples kept, ps between two, when the next is due
-    spent: np.ndarray  # (1,) int64  ns of wall time in the kernel, its compilation not counted
-
-    @property
-    def now(self) -> int:
-        """Where the clock stands, ps."""
-        return int(self.world["now"][0])
-
-    @property
-    def finished(self) -> int:
-        """Flows that have arrived whole."""
-        return int(self.world["finished"][0])
 
 
 @view

@@ -1,8 +1,13 @@
 """A Shoal rack at work while things go wrong: what failed, who noticed, and what was lost."""
 
-import numpy as np
+from dataclasses import replace
 
-from weft.fabrics.shoal.rack import STRIDE, Rack
+import numpy as np
+from numba import typeof, types
+
+from weft.engine import loop
+from weft.fabrics.shoal.rack import Rack
+from weft.metrics.observation import Lost
 from weft.schedule import outage
 
 CAUSES = ("in_flight", "discarded", "queued", "corrupted", "collided", "dropped")
@@ -18,6 +23,7 @@ class AdverseRack(Rack):
         self.kernel = self.code = adverse
         self.layout = adverse_arrays
         self.stuck = False  # nothing can move any more
+        self.repaired = 0  # of `ends`, those that are over
         self.outages = fabric.outages(self.seed)
         self.ends = sorted({-(-o.until // fabric.slot_time) for o in self.outages if o.until is not None})
         self.seen = np.full((len(self.outages), 2), -1, np.int64)  # declarations and slot of the last, once it is over
@@ -28,28 +34,36 @@ class AdverseRack(Rack):
             ber=fabric.ber, cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
         )  # fmt: skip
 
-    def go(self, stop, end):
-        """As for any rack, but with a look at what was declared before a repair is taken in."""
-        for over in self.ends:
-            if over == self.slot:
-                self.look_back(over)
-            elif over > self.slot:
-                stop = min(stop, over)
-        why = self.code.advance(self.plan, self.state, stop, STRIDE)
-        if why == self.code.STUCK:
-            self.stuck = True
-            if end is None:
-                return self.code.DONE
-            self.code.skip(self.plan, self.state, stop)
-            return self.code.REACHED
-        return why
+    def step(self, until, budget):
+        stop = until // self.fabric.slot_time
+        why = self.code.advance(self.plan, self.state, stop, budget)
+        if why != self.code.STUCK:
+            return why
+        self.stuck = True
+        if self.until is None:
+            return loop.DONE
+        self.code.skip(self.plan, self.state, stop)
+        return loop.REACHED
+
+    def compile(self):
+        super().compile()
+        if self.code.skip.signatures == []:
+            self.code.skip.compile((typeof(self.plan), typeof(self.state), types.int64))
 
     @property
-    def promised(self):
+    def next_change(self):
+        """The next repair: declarations are withdrawn then, and are looked at before."""
+        return next((over * self.fabric.slot_time for over in self.ends[self.repaired :]), None)
+
+    def change(self):
+        self.look_back(self.ends[self.repaired])
+        self.repaired += 1
+
+    def promises(self, law):
         """Repair, damage and classes may break the bounds; cells are never lost without a cause."""
         fabric = self.fabric
         bounded = fabric.classes == 1 and not fabric.ber and not self.plan.off.any() and not self.ends
-        return tuple(self.broken) if bounded else ("conservation",)
+        return bounded or law == "conservation"
 
     # ------------------------------------------------------------------ who noticed
 
@@ -90,21 +104,24 @@ class AdverseRack(Rack):
 
     # ------------------------------------------------------------------ what was seen
 
-    def observe(self, flows):
-        k, t, toll = self.kernel, self.state.tally, self.state.toll
-        seen = super().observe(flows)
-        carried = int(t[k.LOCAL] + t[k.FORWARDED])
-        lost = dict(zip(CAUSES, toll[k.IN_FLIGHT : k.DROPPED_CELLS + 1].tolist(), strict=True))
-        seen.sections["cells"] |= {
-            "dummy": int(toll[k.SPOKEN]) - carried,
+    @property
+    def lost(self):
+        k, toll = self.kernel, self.state.toll
+        return Lost(causes=dict(zip(CAUSES, toll[k.IN_FLIGHT : k.DROPPED_CELLS + 1].tolist(), strict=True)))
+
+    def observe(self):
+        k, toll = self.kernel, self.state.toll
+        seen = super().observe()
+        cells = seen.carried | {
+            "dummy": int(toll[k.SPOKEN]) - seen.carried["local"] - seen.carried["forwarded"],
             "released": int(toll[k.RELEASED]), "repeated": int(toll[k.REPEATS]), "duplicates": int(toll[k.DUPLICATES]),
             "resent": int(toll[k.RESENT]), "acknowledgements": int(toll[k.ACKS]),
             "failed_slots": int(toll[k.FAILED_SLOTS]),
         }  # fmt: skip
         seen.sections["queue_cells"]["max_by_class"] = self.state.longest.tolist()
-        seen.sections["lost"] = {"cells": sum(lost.values()), **lost, "flows": int(self.broken_flows(flows).sum())}
         seen.sections["failures"] = self.failures()
-        return seen
+        lost = replace(seen.lost, flows=int(self.broken_flows(self.demand).sum()))
+        return replace(seen, carried=cells, lost=lost)
 
     def failures(self):
         """A row for each failure that has begun."""
@@ -139,18 +156,19 @@ class AdverseRack(Rack):
 
     def _notes(self):
         yield from super()._notes()
-        if self.stuck and self.finished < self.flows:
-            left = self.flows - self.finished
-            yield f"nothing can move any more: {left:,} of {self.flows:,} flows will never finish"
+        if self.stuck and self.finished < self.total:
+            left = self.total - self.finished
+            yield f"nothing can move any more: {left:,} of {self.total:,} flows will never finish"
         broken = sum(self.broken.values())
         if broken:
             yield f"repair, damage and classes may break the bounds: the monitors count {broken} violations"
 
     # ------------------------------------------------------------------ checkpoints
 
-    def freeze(self):
-        return super().freeze() | {"outages.seen": self.seen}
+    def arrays(self):
+        return super().arrays() | {"outages.seen": self.seen, "outages.repaired": np.array([self.repaired, self.stuck])}
 
     def restore(self, arrays):
         super().restore(arrays)
         self.seen = arrays["outages.seen"].copy()
+        self.repaired, self.stuck = int(arrays["outages.repaired"][0]), bool(arrays["outages.repaired"][1])

@@ -7,12 +7,12 @@ from typing import Literal
 import numpy as np
 
 from weft.errors import BadInput, require
+from weft.fabrics.base import Fabric
 from weft.fabrics.shoal.rack import Rack
 from weft.failures import entries
-from weft.metrics.observation import Observation
 from weft.schedule import clock, outage
 from weft.schedule.rotation import Rounds, rounds
-from weft.units import Gbps, Rate, Size, Time, ms, param, show_time, wire_time
+from weft.units import Gbps, Rate, Size, Time, ms, param, s, show_number, show_time, wire_time
 from weft.workload.flows import LATEST
 
 NODES = 32_767  # the kernel's queue words hold no more
@@ -21,7 +21,7 @@ CLASSES = 8  # as many as a packet network tells apart
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shoal:
+class Shoal(Fabric):
     """A rack of nodes facing each other in turn through circuit switches (NSDI '19, §3).
 
     Every slot each node sends one cell on each channel, each to another peer. A cell for somebody else waits there for
@@ -205,9 +205,14 @@ class Shoal:
         slots = -(-self.cells(flows.size) // self.lanes)
         return (slots + self.travel) * self.slot_time  # a cell is there at the end of a slot
 
-    def memory(self, flows: int = 0) -> int:
+    @property
+    def payload_rate(self) -> float:
+        """Bits of payload per second into a node in every slot of which it receives."""
+        return self.capacity * self.payload * 8 * s / self.slot_time
+
+    def memory(self, demand) -> int:
         """Bytes a run of so many flows is predicted to need."""
-        n, c = self.nodes, self.lanes
+        n, c, flows = self.nodes, self.lanes, len(demand)
         places, pairs = -(-n // c) * c, 8 * min(flows, n)
         per_link, per_pair = 4 + 8 + 2 + (32 if n <= 4096 else 8), 2 * places + 64 + 4 + 128 + 16
         per_flow = 36 + 24 + 48
@@ -223,36 +228,40 @@ class Shoal:
 
     # ------------------------------------------------------------------ a run
 
-    def prepare(self, flows, *, seed: int = 0) -> Rack:
+    def prepare(self, demand, *, seed: int = 0) -> Rack:
         """Lay out a run; the seed decides which cells are damaged and which share of the nodes fails, and no more."""
-        most = int(flows.klass.max(initial=0))
+        self.accept(demand)
+        most = int(demand.klass.max(initial=0))
         require(most < self.classes, "class", f"below the number of classes, {self.classes}", most)
         if self.adverse:
             from weft.fabrics.shoal.adverse_rack import AdverseRack
 
-            return AdverseRack(self, flows, seed)
-        return Rack(self, flows)
+            return AdverseRack(self, demand, seed)
+        return Rack(self, demand, seed)
 
-    def advance(self, run: Rack, until: int | None = None, watch=None) -> None:
-        """Let time pass until `until` (ps) or until all flows are done; `watch(run)` is called between strides."""
-        end = None if until is None else until // self.slot_time
-        while run.stride(end):
-            if watch is not None:
-                watch(run)
+    @staticmethod
+    def facts(summary):
+        """Lines of a run's table: what the cells on the links were good for, and what was held for reassembly."""
+        from weft.metrics.occupancy import link_use
 
-    def observe(self, run: Rack, flows) -> Observation:
-        """What was seen so far."""
-        return run.observe(flows)
+        use = link_use(summary["cells"])
+        if use["useful"] is not None:
+            yield "cells on the links", ", ".join(f"{share:.1%} {name}" for name, share in use.items())
+        line = summary["line"]
+        if line["fraction_of_slots"] is not None:
+            yield "slots into a destination", f"{line['fraction_of_slots']:.1%} carried a cell for it, {line['window']}"
+        yield "held for reassembly", f"{show_number(summary['reorder_bytes']['max'])} bytes at most"
+        for failure in summary.get("failures", ()):
+            yield "failure", _told(failure)
 
-    def freeze(self, run: Rack) -> dict[str, np.ndarray]:
-        """The run as arrays."""
-        return run.freeze()
 
-    def thaw(self, flows, arrays, *, seed: int = 0) -> Rack:
-        """The run from such arrays."""
-        run = self.prepare(flows, seed=seed)
-        run.restore(arrays)
-        return run
+def _told(failure) -> str:
+    """A failure in words."""
+    begun = f"{failure['what']} at {show_time(failure['at_ps'])}"
+    over = "" if failure["until_ps"] is None else f" until {show_time(failure['until_ps'])}"
+    seen = failure["detected_ps"]
+    noticed = "noticed by nobody" if seen is None else f"noticed on {failure['links']} links by {show_time(seen)}"
+    return f"{begun}{over}, {noticed}"
 
 
 _SCHEDULES = ("auto", "rotation", "mirrored")

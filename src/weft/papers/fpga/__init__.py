@@ -50,15 +50,15 @@ def measure(runs, seed: int = 1, folder=None, *, workers: int = 1, progress=None
 
 def _row(seen):
     return {
-        "throughput": seen["throughput"],
+        "throughput": seen["cells_per_slot.mean"],
         "delay_mean": seen["delay_slots.mean"],
         "delay_p99": seen["delay_slots.p99"],
         "delay_max": seen["delay_slots.max"],
         "queue_max": seen["queue_cells.max"],
         "memory_max": seen.get("memory_cells.max"),
-        "lost": seen["lost"],
+        "lost": seen["lost.total"],
         "offered": seen["cells.offered"],
-        "loss": seen["lost"] / seen["cells.offered"] if seen["cells.offered"] else None,
+        "loss": seen["lost.total"] / seen["cells.offered"] if seen["cells.offered"] else None,
         "iterations_mean": seen["scheduler.iterations_mean"],
         "iterations_max": seen["scheduler.iterations_max"],
         "fingerprint": seen["fingerprint"],

@@ -13,7 +13,7 @@ from weft.units import Gbps, ns, ps
 
 SLOT = 23_250 * ps  # §7.1, guard of 2.75 ns included
 TEXT = "the paper's text"  # the name of what is printed, in every picture
-GBPS = "throughput.per_destination_gbps.mean"  # of cells, headers included, as the paper counts (§6.2)
+GBPS = "line.per_destination_gbps.mean"  # of cells, headers included, as the paper counts (§6.2)
 
 
 @cache

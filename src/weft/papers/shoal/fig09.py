@@ -26,13 +26,13 @@ def measure(runs):
     table = []
     for row in runs.rows:
         fabric = prototype(row["fabric.cell"])
-        slots = row["throughput.per_destination_gbps.mean"] * fabric.slot_time / (fabric.cell * 8 * 1000)
+        slots = row["line.per_destination_gbps.mean"] * fabric.slot_time / (fabric.cell * 8 * 1000)
         table.append({
             "cell": fabric.cell,
             "slot_ns": fabric.slot_time / 1000,
             "epoch_us": row["timing.epoch_us"],
             "travel_epochs": fabric.propagation / fabric.epoch,
-            "gbps": row["throughput.per_destination_gbps.mean"],
+            "gbps": row["line.per_destination_gbps.mean"],
             "share": slots,
         })  # fmt: skip
     return table

@@ -30,7 +30,7 @@ def measure(runs):
             "pairs": row["workload.pairs"],
             "nodes": row["fabric.nodes"],
             "gbps": row[GBPS],
-            "share": row["throughput.fraction_of_link"],
+            "share": row["line.fraction_of_slots"],
             "max_queue": row["queue_cells.max"],
         }
         for row in runs.rows

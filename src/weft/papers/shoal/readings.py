@@ -51,7 +51,7 @@ def measure(runs):
         entry = table.setdefault(fabric, {"nodes": fabric.nodes})
         entry |= {"slot_ns": fabric.slot_time / 1000, "epoch_us": row["timing.epoch_us"]}
         if isinstance(workload, Permutation):
-            entry["one_pair" if workload.pairs == 1 else "all_pairs"] = row["throughput.fraction_of_link"]
+            entry["one_pair" if workload.pairs == 1 else "all_pairs"] = row["line.fraction_of_slots"]
         elif isinstance(workload, Incast):
             optimum = workload.fan_in * int(fabric.cells(SIZE)) * fabric.slot_time / fabric.capacity / us
             entry["incast"] = row["fct_us.all.max"] / optimum

@@ -1,0 +1,76 @@
+"""The loop: time passes here, for every fabric, in strides of some milliseconds.
+
+A kernel is deaf to Ctrl-C and to everybody else until it returns, so a run is stepped in strides. Between two of them
+the state is whole: tables that are full are made larger, a failure that is due is taken in, samples are taken, monitors
+look, and whoever watches may look, keep a checkpoint, or stop the run. Where a stride ends changes no event.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from weft.errors import MonitorTripped
+from weft.units import show_time
+
+if TYPE_CHECKING:
+    from weft.fabrics.base import Run
+
+REACHED, PAUSED, DONE = 0, 1, 2  # why a step ended: time is up, the budget is spent, nothing is left to happen;
+MORE = 3  # from here on: some table is full, and `grow` knows which
+STRIDE = 0.02  # s of wall time between two looks
+
+
+def advance(run: "Run", until: int | None = None, watch: Callable[["Run"], None] | None = None) -> None:
+    """Let time pass until `until` (ps) or until nothing is left to happen; call `watch(run)` between strides."""
+    watch, run.until = watch or _nobody, until
+    half = None if until is None or run.now >= until // 2 else until // 2
+    _compile(run, watch)
+    if not run.series.times:
+        run.series.add(run.now, run.now, run.sample())
+    budget, why, stop = run.budget, PAUSED, None
+    while not (why == DONE or (why == REACHED and stop == until)):
+        change, sampled = run.next_change, False
+        stop = min(moment for moment in (until, half, change, run.series.due) if moment is not None)
+        began = perf_counter()
+        why = run.step(stop, budget)
+        took = perf_counter() - began
+        run.seconds += took
+        if why >= MORE:
+            run.grow(why)
+        elif why == PAUSED:
+            budget = max(int(budget * min(max(STRIDE / took, 0.25), 4)), 1)
+        elif why == REACHED:
+            if stop == change:
+                run.change()
+            if stop == half:
+                run.half, half = (run.now, deepcopy(run.sample())), None
+            if stop == run.series.due:
+                run.series.add(stop, run.now, run.sample())
+                sampled = True
+        look(run, thorough=run.work - run.inspected >= run.inspect_every or (sampled and run.inspect_samples))
+        watch(run)
+    look(run, thorough=True)
+
+
+def _compile(run, watch):
+    """Compile what will be called, or load what was compiled, apart from all that is timed, and say so meanwhile."""
+    run.compiling = True
+    watch(run)
+    run.compile()
+    run.compiling = False
+
+
+def look(run, thorough):
+    """Ask the monitors; a law that is promised and broken ends the run."""
+    if thorough:
+        run.inspected = run.work
+    for law, count in run.monitors(thorough).items():
+        if count and run.promises(law):
+            raise MonitorTripped(
+                f"{law.replace('_', ' ')} must hold at all times, not be broken {count} times by {show_time(run.now)}"
+            )
+
+
+def _nobody(run):
+    """Watch nothing."""

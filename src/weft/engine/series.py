@@ -1,0 +1,55 @@
+"""Time series of a run: cumulative counts at moments that stay evenly spaced however long the run takes.
+
+A series begins with one row every `every` ps. When it is full, every other row goes and the interval doubles, so its
+size is bounded and its moments depend on nothing but simulated time: not on the machine, nor on where a run was
+resumed.
+"""
+
+import numpy as np
+
+ROWS = 512  # kept at most …
+NUMBERS = 1 << 22  # … and as many numbers in all, for fabrics of many nodes
+LEAST = 8
+
+
+class Series:
+    """Rows of a few named counts, numbers or one array each; `time_ps` is the moment of each row."""
+
+    def __init__(self, every: int, nodes: int):
+        self.every = self.due = max(int(every), 1)  # ps between rows, and when the next one is to be written
+        self.rows = max(LEAST, min(ROWS, NUMBERS // max(nodes, 1)))
+        self.times: list[int] = []
+        self.values: list[dict] = []
+
+    def add(self, moment: int, now: int, values: dict) -> None:
+        """Write the row that was due by `moment`; `now` is where the clock stands, which counts whole slots perhaps."""
+        if not self.times or now > self.times[-1]:
+            self.times.append(int(now))
+            self.values.append({name: np.array(value, np.int64) for name, value in values.items()})
+        if len(self.times) > self.rows:
+            self.times, self.values = self.times[::2], self.values[::2]
+            self.every *= 2
+        self.due = (moment // self.every + 1) * self.every
+
+    def columns(self, now: int | None = None, last: dict | None = None) -> dict[str, np.ndarray]:
+        """Column by name, `time_ps` first; with the present state as the last row, if the clock has moved on."""
+        times, values = list(self.times), list(self.values)
+        if now is not None and last is not None and (not times or now > times[-1]):
+            times.append(now)
+            values.append({name: np.array(value, np.int64) for name, value in last.items()})
+        names = list(values[0]) if values else []
+        return {
+            "time_ps": np.array(times, np.int64),
+            **{name: np.array([row[name] for row in values], np.int64) for name in names},
+        }
+
+    def freeze(self) -> dict[str, np.ndarray]:
+        """The series as arrays."""
+        return {"every": np.array([self.every, self.due], np.int64), **self.columns()}
+
+    def thaw(self, arrays: dict[str, np.ndarray]) -> None:
+        """Become the series that `freeze` kept."""
+        self.every, self.due = arrays["every"].tolist()
+        self.times = arrays["time_ps"].tolist()
+        names = [name for name in arrays if name not in ("every", "time_ps")]
+        self.values = [{name: arrays[name][k].copy() for name in names} for k in range(len(self.times))]

@@ -1,0 +1,219 @@
+"""A packet network at work: the kernel's tables between its strides, and what was seen of them."""
+
+from dataclasses import fields
+
+import numpy as np
+from numba import typeof, types
+
+from weft.engine import events, fingerprint, loop, memory
+from weft.engine.views import bind
+from weft.fabrics.base import Run
+from weft.fabrics.packet import bounds, kernel
+from weft.fabrics.packet import state as st
+from weft.fabrics.packet.fabric import groups
+from weft.fabrics.packet.failures import plan
+from weft.metrics.observation import Lost, Observation, Queue
+from weft.topology.routes import routes
+from weft.units import s
+
+PER_PACKET = ("rows", "due", "spare", "heap", "options")
+PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
+ROWS_FULL, SLOTS_FULL = loop.MORE, loop.MORE + 1
+CAUSES = {"full": "drop_full", "link_down": "drop_down", "no_route": "drop_route", "lossless": "drop_lossless"}
+
+
+class NetworkRun(Run):
+    """A packet network at work."""
+
+    unit = "events"
+    budget = 20_000
+    inspect_every = 1 << 20
+
+    def __init__(self, fabric, flows, seed=0):
+        super().__init__(fabric, flows, seed=seed)
+        self.state = fabric.lay_out(flows, seed)
+        self.moments = self._moments()
+
+    @property
+    def world(self):
+        """The record that kernels take: the clock, the parameters, the counters."""
+        return self.state.world[0]
+
+    @property
+    def now(self):
+        return int(self.world["now"])
+
+    @property
+    def finished(self):
+        return int(self.world["finished"])
+
+    @property
+    def work(self):
+        return int(self.world["released"] + self.world["next_flow"])
+
+    def compile(self):
+        world = self.state.world
+        kernel.advance(world, 0, 0)
+        if self.moments:
+            for change in (kernel.cut, kernel.mend):
+                change.compile((typeof(world), types.int64))
+        if self.fabric.settings.queue == "lossless":
+            kernel.untangle(world, np.zeros(0, np.uint8), np.zeros(0, np.int64))
+
+    def step(self, until, budget):
+        why = kernel.advance(self.state.world, until, budget)
+        if why == kernel.DONE:
+            idle = self.world["next_flow"] == len(self.state.traffic) and self.world["live"] == 0
+            return loop.DONE if idle else loop.REACHED
+        return {kernel.PAUSED: loop.PAUSED, kernel.GROW_ROWS: ROWS_FULL, kernel.GROW_SLOTS: SLOTS_FULL}[why]
+
+    def grow(self, why):
+        longer = memory.longer(
+            {name: getattr(self.state, name) for name in (PER_PACKET if why == ROWS_FULL else PER_FLOW)}
+        )
+        for name, array in longer.items():
+            setattr(self.state, name, array)
+        bind(self.state.world, **longer)
+
+    def sample(self):
+        ports = self.state.ports
+        return {
+            "delivered_bytes": self.state.hosts["delivered"],
+            "finished": self.finished,
+            "waiting": ports["packets"].sum() + ports["packets_high"].sum(),
+            "lost": self.lost.total,
+        }
+
+    # failures
+
+    def _moments(self) -> dict:
+        """time -> (links to fail, links to repair), for every moment something happens, route changes included."""
+        moments: dict[int, tuple[list, list]] = {}
+        for change in plan(self.fabric.fail, self.fabric.graph, self.seed):
+            moments.setdefault(change.time, ([], []))[change.up].extend(change.links)
+            moments.setdefault(change.time + self.fabric.converge, ([], []))
+        return dict(sorted(moments.items()))
+
+    @property
+    def next_change(self):
+        """Just before the next failure, repair or change of routes."""
+        applied = int(self.world["applied"])
+        return next((time - 1 for time in self.moments if time > applied), None)
+
+    def change(self):
+        world, fabric = self.state.world, self.fabric
+        time = self.next_change + 1
+        world["applied"] = time
+        world["now"] = max(self.now, time - 1)
+        failed, repaired = self.moments[time]
+        for link in failed:
+            kernel.cut(world, 2 * link)
+            kernel.cut(world, 2 * link + 1)
+        for link in repaired:
+            kernel.mend(world, 2 * link)
+            kernel.mend(world, 2 * link + 1)
+        table = routes(fabric.graph, self._alive_at(time - fabric.converge))
+        state = self.state
+        state.table[:], state.group, state.choices = table.table, groups(table), table.choices.copy()
+        bind(world, group=state.group, choices=state.choices)
+
+    def _alive_at(self, time) -> np.ndarray:
+        """(links,) bool: which links had not failed at `time`."""
+        alive = np.ones(len(self.fabric.graph.ends), bool)
+        for change in plan(self.fabric.fail, self.fabric.graph, self.seed):
+            if change.time <= time:
+                alive[list(change.links)] = change.up
+        return alive
+
+    # laws
+
+    def monitors(self, thorough=True):
+        world, ports, fabric = self.world, self.state.ports, self.fabric
+        waiting = int(ports["packets"].sum() + ports["packets_high"].sum()) if thorough else 0
+        on_their_way = int(world["conserved_in"] - world["conserved_out"])
+        laws = {"conservation": int(not waiting <= on_their_way <= int(world["alive"]))}
+        if fabric.in_time:
+            laws["buffer_bound"] = int((ports["peak"] > ports["capacity"]).sum()) if thorough else 0
+        if fabric.settings.queue == "lossless":
+            laws["losslessness"] = int(world["drop_lossless"])
+            laws["freedom_from_deadlock"] = len(bounds.deadlock(self.state)) if thorough else 0
+        return laws
+
+    @property
+    def lost(self):
+        """Packets that were dropped, by cause."""
+        return Lost(causes={cause: int(self.world[name]) for cause, name in CAUSES.items()})
+
+    # what was seen
+
+    def observe(self) -> Observation:
+        state, fabric = self.state, self.fabric
+        world = self.world
+        count = {name: int(world[name]) for name in world.dtype.names if not name.endswith(("_at", "_size"))}
+        lost = self.lost
+        return Observation(
+            finish=state.traffic["finish"].copy(),
+            received=state.traffic["received"].copy(),
+            now=self.now,
+            unit="packets",
+            carried={
+                "data": count["sent_segments"],
+                "acks": count["acks"],
+                "nacks": count["nacks"],
+                "pulls": count["pulls"],
+                "cnps": count["cnps"],
+                "returned": count["bounces"],
+                "duplicates": count["duplicates"],
+                "fast_retransmits": count["fast_retransmits"],
+                "reinjected": count["moved"],
+            },
+            queue=self._longest(),
+            lost=lost,
+            half=self.half and (self.half[0], self.half[1]["delivered_bytes"]),
+            sections={
+                "queue_packets": {
+                    "max": self._longest().max,
+                    "are": "counted" if not fabric.in_time else f"bytes / {fabric.wire_size}, rounded up",
+                },
+                "drops": lost.causes,
+                "trims": count["trims"],
+                "marks": count["marks"],
+                "pauses": count["pauses"],
+                "retransmissions": count["resent"],
+                "timeouts": count["timeouts"],
+                "settings": fabric.resolved(),
+            },
+            monitors=self.monitors(),
+            fingerprint=fingerprint.show(state.print),
+            samples=self.series.columns(self.now, self.sample()),
+            work={
+                "packet_hops": count["hops"],
+                "events": count["released"] + count["next_flow"],
+                "seconds": self.seconds,
+            },
+        )
+
+    def _longest(self) -> Queue:
+        """The longest queue of a switch; ports that count their backlog in time know its bytes only."""
+        ports, fabric = self.state.ports, self.fabric
+        inner = ports["host"] == 0
+        peaks = ports["peak"][inner]
+        if not fabric.in_time:
+            packets = int(ports["peak_packets"][inner].max(initial=0))
+            return Queue(max=packets, max_bytes=int(peaks.max(initial=0)))
+        backlog = peaks.astype(object) * ports["rate"][inner].astype(object) // (8 * s)  # ps to bytes
+        peak = int(max(backlog, default=0))
+        return Queue(max=-(-peak // fabric.wire_size), max_bytes=peak)
+
+    # checkpoints
+
+    def arrays(self):
+        return {name: array.copy() for name, array in vars(self.state).items()}
+
+    def restore(self, arrays):
+        names = [field.name for field in fields(st.State)]
+        shapes = {name: (arrays[name].shape, arrays[name].dtype) for name in names}
+        self.state = state = st.State(**memory.zeros(shapes))
+        for name in names:
+            getattr(state, name)[...] = arrays[name]
+        bind(state.world, **{name: getattr(state, name) for name in (*events.ARRAYS, *st.TABLES)})

@@ -1,0 +1,25 @@
+"""What a workload is: a frozen description that draws demand for a fabric of so many nodes."""
+
+from typing import ClassVar
+
+from weft.workload.demand import Demand, Planned
+from weft.workload.flows import Flows
+
+
+class Workload:
+    """What enters a fabric. Workloads derive frozen dataclasses from it, and write `draw`.
+
+    Files that a field names are found by their path: what is in them belongs to the description.
+    """
+
+    draws: ClassVar[type[Demand]] = Flows  # the kind of demand
+    until: int | None = None  # ps at which a run of it stops; by default when the last flow is done
+
+    def draw(self, *, nodes: int, link: int, seed: int) -> Demand:
+        """The demand for a fabric of `nodes` nodes with links of `link` b/s: the same for the same arguments."""
+        raise NotImplementedError
+
+    def planned(self, nodes: int) -> Planned:
+        """What is known of it before it is drawn: how many flows it will be, or none."""
+        flows = getattr(self, "flows", None)
+        return Planned(nodes, flows if isinstance(flows, int) and flows > 0 else 0)

@@ -1,0 +1,250 @@
+"""The contract of rooms, asked of every real one: what a fabric and a run are, and the laws that hold for all."""
+
+import ast
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft
+from laws import LAWS
+from rooms import CELLS, EACH, FLOWS, ONE, SMALL, named
+from weft import catalogue
+from weft.checkpoint import Checkpoint
+from weft.engine import loop
+from weft.errors import BadInput
+from weft.fabrics import FABRICS
+from weft.fabrics.base import Fabric, Run
+from weft.metrics import schema
+from weft.metrics.observation import NAMES, Observation
+from weft.units import us
+from weft.workload import Planned
+
+each = pytest.mark.parametrize(("room", "fabric"), EACH, ids=named(EACH))
+one = pytest.mark.parametrize(("room", "fabric"), ONE, ids=[name for name, _ in ONE])
+ROOT = Path(weft.__file__).parent
+
+
+def started(fabric, workload=FLOWS[0], seed=1):
+    return fabric.prepare(workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed), seed=seed)
+
+
+def test_every_room_of_the_registry_is_asked():
+    assert list(SMALL) == list(FABRICS) and all(SMALL.values())
+
+
+# a fabric
+
+
+@each
+def test_a_fabric_is_a_frozen_description(room, fabric):
+    assert isinstance(fabric, Fabric) and is_dataclass(fabric) and type(fabric).__doc__
+    assert type(fabric).__dataclass_params__.frozen
+    assert replace(fabric) == fabric and hash(replace(fabric)) == hash(fabric)
+    assert fabric.nodes >= 2 and fabric.link > 0 and fabric.payload_rate > 0
+    for field in fields(fabric):
+        assert field.metadata["help"], field.name
+
+
+@each
+def test_memory_is_predicted_before_anything_is_drawn_and_grows_with_the_flows(room, fabric):
+    none, many = fabric.memory(Planned(fabric.nodes)), fabric.memory(Planned(fabric.nodes, 10**6))
+    assert isinstance(none, int) and 0 <= none <= many
+    assert fabric.memory(FLOWS[0].draw(nodes=fabric.nodes, link=fabric.link, seed=1)) > 0
+
+
+@one
+def test_a_fabric_takes_what_it_carries_and_refuses_the_rest(room, fabric):
+    cells = CELLS.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
+    if isinstance(cells, fabric.carries):
+        assert isinstance(fabric.prepare(cells), Run)
+    else:
+        with pytest.raises(BadInput, match=r"must be given flows, not cells that are made slot by slot$"):
+            fabric.prepare(cells)
+    with pytest.raises(BadInput, match=rf"^demand must be drawn for the {fabric.nodes} nodes of the fabric, not 99$"):
+        fabric.prepare(FLOWS[0].draw(nodes=99, link=fabric.link, seed=1))
+
+
+@one
+def test_the_workloads_of_a_fabric_are_those_it_carries(room, fabric):
+    known = catalogue.workloads(type(fabric))
+    assert "poisson" in known
+    assert ("bernoulli" in known) == any(issubclass(catalogue.every_workload()["bernoulli"].draws, kind)
+                                         for kind in fabric.carries)  # fmt: skip
+
+
+# a run
+
+
+@each
+def test_a_run_under_way_tells_how_far_it_is(room, fabric):
+    run, looks = started(fabric), []
+    assert isinstance(run, Run) and run.total == 60 and run.finished == 0 and run.now == 0 and run.unit
+    run.advance(watch=lambda run: looks.append((run.compiling, run.now, run.finished, run.work, run.share)))
+    assert looks[0][0] and not any(look[0] for look in looks[1:])  # compiling is said first, and once
+    for column in zip(*looks, strict=True):
+        assert list(column[1:]) == sorted(column[1:])
+    assert run.finished == run.total or (room == "shoal" and fabric.fail)  # some flows may be beyond help
+    assert run.work > 0 and run.seconds > 0
+
+
+@each
+def test_a_step_stops_where_it_is_told(room, fabric):
+    run = started(fabric)
+    run.compile()
+    why, budget = loop.PAUSED, 50
+    while why != loop.REACHED:
+        why = run.step(4 * us, budget)
+        if why >= loop.MORE:
+            run.grow(why)
+        assert why != loop.DONE and run.now <= 4 * us
+    assert run.now > 3 * us
+    before = run.now, run.observe().fingerprint
+    run.step(run.now, 1000)
+    assert (run.now, run.observe().fingerprint) == before  # there is nothing before now
+
+
+@each
+def test_where_strides_end_changes_no_event(room, fabric):
+    whole = started(fabric)
+    whole.advance()
+    pieces = started(fabric)
+    pieces.budget = 3
+    for moment in (1, 2, 2, 3, 5, 8):
+        pieces.advance(until=moment * us)
+    pieces.advance()
+    assert pieces.observe().fingerprint == whole.observe().fingerprint
+    assert np.array_equal(pieces.observe().finish, whole.observe().finish)
+
+
+@each
+def test_a_frozen_run_goes_on_to_the_same_bits(room, fabric):
+    whole, run = started(fabric), started(fabric)
+    whole.advance()
+    run.advance(until=6 * us)
+    frozen = {name: array.copy() for name, array in run.freeze().items()}
+    assert all(isinstance(array, np.ndarray) and array.dtype.kind in "iubfV" for array in frozen.values())
+    thawed = fabric.thaw(run.demand, frozen, seed=1)
+    assert (thawed.now, thawed.finished, thawed.work) == (run.now, run.finished, run.work)
+    run.advance()  # does not touch what was copied
+    thawed.advance()
+    for one in (run, thawed):
+        assert one.observe().fingerprint == whole.observe().fingerprint
+        assert np.array_equal(one.observe().finish, whole.observe().finish)
+        assert np.array_equal(one.observe().received, whole.observe().received)
+
+
+@each
+@pytest.mark.parametrize("pattern", FLOWS, ids=["even", "mixed", "incast", "alltoall"])
+def test_every_law_holds(room, fabric, pattern):
+    run = started(fabric, pattern)
+    run.advance()
+    seen, broken = run.observe(), []
+    seen = replace(seen, monitors={law: count for law, count in seen.monitors.items() if run.promises(law)})
+    for law in LAWS:
+        try:
+            law(fabric, run.demand, seen)
+        except AssertionError as error:
+            broken.append(f"{law.__name__}: {error}")
+    assert not broken, broken
+
+
+@each
+def test_monitors_are_asked_cheaply_and_thoroughly_for_the_same_laws(room, fabric):
+    run = started(fabric)
+    run.advance(until=10 * us)
+    assert set(run.monitors(False)) == set(run.monitors(True)) and "conservation" in run.monitors(True)
+    assert not any(count for law, count in run.monitors(True).items() if run.promises(law))
+
+
+# results
+
+
+@each
+def test_an_observation_has_the_agreed_parts(room, fabric):
+    run = started(fabric)
+    run.advance()
+    seen = run.observe()
+    assert isinstance(seen, Observation)
+    assert set(NAMES) <= set(seen.samples)
+    times = seen.samples["time_ps"]
+    assert times[0] == 0 and (np.diff(times) > 0).all() and times[-1] == run.now
+    assert seen.samples["delivered_bytes"].shape == (len(times), fabric.nodes)
+    assert (np.diff(seen.samples["delivered_bytes"], axis=0) >= 0).all()
+    assert seen.samples["delivered_bytes"][-1].sum() >= seen.received.sum()
+    assert seen.samples["finished"][-1] == run.finished
+    assert seen.queue.max >= 0 and seen.queue.max_bytes >= 0 and seen.lost.total >= 0
+
+
+@each
+def test_a_summary_has_the_common_sections_and_a_room_prints_its_own(room, fabric):
+    result = weft.run(fabric, FLOWS[0], seed=1)
+    summary = result.summary()
+    assert schema.problems(summary) == []
+    facts = list(type(fabric).facts(summary))
+    assert facts and all(isinstance(name, str) and isinstance(text, str) and text for name, text in facts)
+
+
+@one
+def test_a_result_goes_into_a_folder_and_back_and_is_made_again(room, fabric, tmp_path):
+    result = weft.run(fabric, FLOWS[0], seed=1)
+    result.save(tmp_path / "r")
+    loaded = weft.Result.load(tmp_path / "r")
+    assert loaded.summary() == result.summary()
+    again = weft.run(*catalogue.rebuild_call(loaded.provenance), seed=1)
+    assert again.observation.fingerprint == result.observation.fingerprint
+
+
+@one
+def test_an_interrupted_run_resumes_to_the_same_result(room, fabric, tmp_path):
+    whole, looks = weft.run(fabric, FLOWS[0], seed=1), []
+
+    def stop(run):
+        looks.append(run)
+        return len(looks) == 3
+
+    checkpoint = Checkpoint(tmp_path / "c", every=1000.0)
+    with pytest.raises(weft.Interrupted) as stopped:
+        weft.run(fabric, FLOWS[0], seed=1, progress=stop, checkpoint=checkpoint)
+    assert stopped.value.result.partial and checkpoint.exists()
+    resumed = weft.run(fabric, FLOWS[0], seed=1, checkpoint=checkpoint)
+    assert resumed.observation.fingerprint == whole.observation.fingerprint
+    for name, column in whole.observation.samples.items():
+        assert np.array_equal(resumed.observation.samples[name], column), name
+
+
+# the tree
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("room", FABRICS)
+def test_no_room_imports_another(room):
+    others = {f"weft.fabrics.{name}" for name in FABRICS if name != room}
+    for path in (ROOT / "fabrics" / room).rglob("*.py"):
+        for module in imports(path):
+            assert not any(module == other or module.startswith(f"{other}.") for other in others), f"{path}: {module}"
+
+
+SPECIFIC = ("papers", "fabrics", "cli/bench.py", "cli/schedule.py", "cli/wire.py", "cli/presets.py", "models", "wire")
+
+
+def test_machinery_shared_by_rooms_names_none_of_them():
+    """No code asks for a fabric by its name, outside the room, the registry, and what is about one system."""
+    kinds = {place.partition(":")[2] for place in FABRICS.values()}
+    for path in ROOT.rglob("*.py"):
+        place = path.relative_to(ROOT).as_posix()
+        if place.startswith(SPECIFIC) or place == "__init__.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            asked = isinstance(node, ast.Compare) and [
+                item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)
+            ]
+            assert not asked or not ({*FABRICS, *kinds} & set(asked)), f"{place}:{node.lineno} asks for {asked}"
