@@ -37,10 +37,10 @@ docs: $(READY)  ## the pages that are generated
 
 setup: $(READY)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml examples/fluid/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable . --editable examples/fluid --group dev
 	@touch $@
 
 clean:

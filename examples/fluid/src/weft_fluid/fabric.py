@@ -1,0 +1,33 @@
+"""Fluid: an ideal switch, in which flows share the links of their two ends max-min fairly and nothing else exists."""
+
+from dataclasses import dataclass
+
+from weft.fabrics.base import Fabric
+from weft.units import Gbps, Rate, param, s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fluid(Fabric):
+    """An ideal switch: no header, no delay, no queue; what a fair fabric of such links could do at best."""
+
+    nodes: int = param(help="nodes of the switch")
+    link: Rate = param(100 * Gbps, "rate of a node's link")
+
+    def memory(self, demand):
+        return 200 * len(demand)
+
+    def prepare(self, demand, *, seed=0):
+        from weft_fluid.run import FluidRun  # when it is needed: flags are made without loading what computes
+
+        return FluidRun(self, demand, seed=seed)
+
+    def ideal(self, flows):
+        return -(-flows.size * 8 * s // self.link)
+
+    @property
+    def payload_rate(self):
+        return float(self.link)
+
+    @staticmethod
+    def facts(summary):
+        yield "rates", f"changed {summary['rates']['changes']:,} times"
