@@ -16,6 +16,7 @@ import numpy as np
 from weft.engine.bits import lowest, population
 from weft.engine.fingerprint import fold
 from weft.engine.jit import bare, inlined, part
+from weft.engine.reference import by_reference
 from weft.engine.random import below, word
 from weft.fabrics.shoal.kernel import (
     ACTIVE, AFTER, AGE_INTERVAL, AGED, CHANNELS, DELAY, DELIVER, DELIVERED, DONE, EPOCH, FINISH, FINISHED, FLYING,
@@ -1096,6 +1097,7 @@ def advance(plan, state, until, budget):
     tally, toll, start, numbers, terms = state.tally, state.toll, plan.start, plan.numbers, plan.terms
     n, channels, delay, epoch = numbers[N], numbers[CHANNELS], numbers[DELAY], numbers[EPOCH]
     visits, slots = tally[VISITS] + budget, tally[SLOTS] + budget
+    plan, state = by_reference(plan), by_reference(state)
     settle = 3 * (epoch + delay + 1)  # by then silence has been noticed by both, and no cell can be asked for again
     while tally[SLOT] < until:
         if tally[FINISHED] == start.size:

@@ -25,6 +25,7 @@ from numba.extending import overload
 from weft.engine.bits import at_most, either, lowest, population, prefetch
 from weft.engine.fingerprint import folded
 from weft.engine.jit import bare, inlined, part
+from weft.engine.reference import by_reference
 
 PAPER, LITERAL = 0, 1
 
@@ -84,7 +85,7 @@ def usual(plan) -> bool:
 
 @overload(usual)
 def _usual(plan):
-    answer = plan.instance_class is Usual
+    answer = getattr(plan, "to", plan).instance_class is Usual
     return lambda plan: answer
 
 
@@ -837,6 +838,7 @@ def advance(plan, state, until, budget):
     tally, start, numbers = state.tally, plan.start, plan.numbers
     n, channels, ready_queues = numbers[N], numbers[CHANNELS], numbers[READY_QUEUES]
     visits, slots = tally[VISITS] + budget, tally[SLOTS] + budget
+    plan, state = by_reference(plan), by_reference(state)
     while tally[SLOT] < until:
         if tally[FINISHED] == start.size:
             return DONE
