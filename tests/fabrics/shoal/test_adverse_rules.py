@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrics.shoal.test_twins_adverse import as_trouble, carry, same
-from weft.fabrics.shoal import adverse, adverse_arrays, kernel
+from weft.fabrics.shoal import adverse, adverse_arrays
+from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.adverse_reference import Ack, Adverse, Change
 from weft.schedule.outage import pack, unpack
 from weft.schedule.rotation import rounds
@@ -293,7 +294,7 @@ def test_a_jump_over_idle_slots_counts_the_turns_it_leaves_out():
     trouble = as_trouble(schedule, changes)
     plan = adverse_arrays.make_plan(schedule, *[[f[k] for f in flows] for k in range(4)], trouble=trouble, **PLAIN)
     state = adverse_arrays.make_state(plan)
-    assert adverse.advance(plan, state, 1 << 40, 1 << 40) == kernel.DONE
-    assert state.tally[kernel.SLOTS] < 250 < 777 < state.tally[kernel.SLOT]
-    rack = twin(schedule, flows, changes, slots=int(state.tally[kernel.SLOT]))
+    assert adverse.advance(plan, state, 1 << 40, 1 << 40) == col.DONE
+    assert state.tally[col.SLOTS] < 250 < 777 < state.tally[col.SLOT]
+    rack = twin(schedule, flows, changes, slots=int(state.tally[col.SLOT]))
     same(plan, state, rack)

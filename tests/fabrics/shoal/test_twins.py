@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from weft.engine import fingerprint
 from weft.errors import BadInput
 from weft.fabrics.shoal import arrays, kernel, released
+from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.reference import Rack, Released
 from weft.schedule.rotation import rounds
 
@@ -41,8 +42,8 @@ def racks(draw):
 def drive(layout, advance, plan, budget=1 << 40):
     """Run to the end, in strides of `budget`, growing what runs out."""
     state = layout.make_state(plan)
-    while (why := advance(plan, state, 1 << 50, budget)) != kernel.DONE:
-        if why != kernel.SPENT:
+    while (why := advance(plan, state, 1 << 50, budget)) != col.DONE:
+        if why != col.SPENT:
             state = layout.grow(state, why)
     return state
 
@@ -59,17 +60,17 @@ def test_the_kernel_moves_the_same_cells_as_the_reference(rack, budget):
     state = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), **options), budget)
     tally = state.tally
     assert fingerprint.show(state.print) == str(twin.fingerprint)
-    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
-    assert tally[[kernel.LOCAL, kernel.FORWARDED, kernel.DELIVERED]].tolist() == [
+    assert state.flow[:, col.FINISH].tolist() == twin.finish
+    assert tally[[col.LOCAL, col.FORWARDED, col.DELIVERED]].tolist() == [
         twin.cells["local"], twin.cells["forwarded"], twin.cells["delivered"]
     ]  # fmt: skip
-    assert tally[[kernel.MAX_QUEUE, kernel.MAX_NODE, kernel.MAX_HELD]].tolist() == [
+    assert tally[[col.MAX_QUEUE, col.MAX_NODE, col.MAX_HELD]].tolist() == [
         twin.max_queue, twin.max_node, twin.max_held
     ]  # fmt: skip
     if options["rules"] == "paper":
-        assert twin.broken == {"subflow": 0, "bound": 0} and tally[kernel.OVER_BOUND] == 0
+        assert twin.broken == {"subflow": 0, "bound": 0} and tally[col.OVER_BOUND] == 0
     else:
-        assert tally[kernel.OVER_SUBFLOW] == twin.broken["subflow"]
+        assert tally[col.OVER_SUBFLOW] == twin.broken["subflow"]
 
 
 def agree(schedule, flows, **options):
@@ -78,7 +79,7 @@ def agree(schedule, flows, **options):
     twin = Rack(schedule, flows, **options).run()
     state = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), **options))
     assert fingerprint.show(state.print) == str(twin.fingerprint)
-    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
+    assert state.flow[:, col.FINISH].tolist() == twin.finish
     return state
 
 
@@ -93,7 +94,7 @@ def test_a_node_with_more_than_64_pairs_serves_them_all_in_turn(ready_queues):
     """Their seats take two words; the word of the turn is looked at twice, its end first."""
     flows = [(0, d, 3, 0) for d in range(1, 80)] + [(i, 0, 2, 5) for i in range(1, 30)]
     state = agree(rounds(80, 2), flows, ready_queues=ready_queues)
-    assert state.tally[kernel.FINISHED] == len(flows) and state.block.shape[1] > 8
+    assert state.tally[col.FINISHED] == len(flows) and state.block.shape[1] > 8
 
 
 def test_more_subflows_than_can_be_counted_are_refused():
@@ -108,13 +109,13 @@ def test_queues_of_any_length_keep_their_order():
     """An incast: queues outgrow what lies in their own cache line."""
     flows = [(i, 0, 60, 0) for i in range(1, 12)] + [(1, i, 30, 7) for i in range(2, 12)]
     state = agree(rounds(12, 2), flows)
-    assert state.tally[kernel.MAX_QUEUE] > 4
+    assert state.tally[col.MAX_QUEUE] > 4
 
 
 def test_a_cell_that_left_an_epoch_ago_is_not_counted_again():
     """On the link that is its own mirror what left just now counts as ahead; of an idle node nothing did."""
     state = agree(rounds(4), [(1, 3, 4, 8), (0, 3, 2, 9), (0, 3, 3, 15)])
-    assert state.flow[:, kernel.FINISH].tolist() == [14, 15, 18]
+    assert state.flow[:, col.FINISH].tolist() == [14, 15, 18]
 
 
 @pytest.mark.parametrize("delay", [0, 3])
@@ -123,7 +124,7 @@ def test_epochs_are_counted_anew_without_a_trace(delay):
     schedule = rounds(3, 2, delay)
     flows = [(0, 1, 40_000, 0), (2, 1, 40_000, 0), (1, 0, 10, 39_990)]
     state = agree(schedule, flows, delay=delay)
-    assert state.tally[kernel.BASE] > 1 << 15 and state.tally[kernel.SLOT] // schedule.slots > 1 << 15
+    assert state.tally[col.BASE] > 1 << 15 and state.tally[col.SLOT] // schedule.slots > 1 << 15
 
 
 @settings(max_examples=80, deadline=None)
@@ -137,5 +138,5 @@ def test_the_released_kernel_moves_the_same_cells_as_its_reference(data, n, shar
     )
     state = drive(released, released.advance, plan)
     assert fingerprint.show(state.print) == str(twin.fingerprint)
-    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
-    assert state.tally[kernel.OVER_SUBFLOW] == 0
+    assert state.flow[:, col.FINISH].tolist() == twin.finish
+    assert state.tally[col.OVER_SUBFLOW] == 0

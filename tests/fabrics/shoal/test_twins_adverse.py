@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from fabrics.shoal.test_twins import SHARING, columns, drive, flows_among
 from weft.engine import fingerprint
 from weft.fabrics.shoal import adverse, adverse_arrays, arrays, kernel
+from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.adverse_reference import CAUSES, Adverse, Change
 from weft.schedule.outage import pack
 from weft.schedule.rotation import rounds
@@ -81,24 +82,24 @@ def carry(schedule, flows, options, *, changes=(), budget=1 << 40, ber=0.0, unti
     )
     state = adverse_arrays.make_state(plan)
     while (why := adverse.advance(plan, state, until, budget)) in (
-        kernel.SPENT, kernel.MORE_CELLS, kernel.MORE_PAIRS, kernel.MORE_WINDOW
+        col.SPENT, col.MORE_CELLS, col.MORE_PAIRS, col.MORE_WINDOW
     ):  # fmt: skip
-        if why != kernel.SPENT:
+        if why != col.SPENT:
             state = adverse_arrays.grow(state, why)
     seed, cell = more.pop("seed", 0), more.pop("cell", 64)
     luck = (seed, adverse_arrays.threshold(ber, cell), 8 * cell)
     twin = Adverse(schedule, flows, changes=changes, luck=luck, **options, **more)
-    return plan, state, twin.run(slots=int(state.tally[kernel.SLOT])), why
+    return plan, state, twin.run(slots=int(state.tally[col.SLOT])), why
 
 
 def same(plan, state, twin):
     tally, toll = state.tally, state.toll
     assert fingerprint.show(state.print) == str(twin.fingerprint)
-    assert state.flow[:, kernel.FINISH].tolist() == twin.finish
-    assert tally[[kernel.LOCAL, kernel.FORWARDED, kernel.DELIVERED]].tolist() == [
+    assert state.flow[:, col.FINISH].tolist() == twin.finish
+    assert tally[[col.LOCAL, col.FORWARDED, col.DELIVERED]].tolist() == [
         twin.cells["local"], twin.cells["forwarded"], twin.cells["delivered"]
     ]  # fmt: skip
-    assert tally[[kernel.MAX_QUEUE, kernel.MAX_NODE, kernel.MAX_HELD]].tolist() == [
+    assert tally[[col.MAX_QUEUE, col.MAX_NODE, col.MAX_HELD]].tolist() == [
         twin.max_queue, twin.max_node, twin.max_held
     ]  # fmt: skip
     assert toll[[adverse.RELEASED, adverse.REPEATS, adverse.DUPLICATES, adverse.FAILED_SLOTS]].tolist() == [
@@ -108,7 +109,7 @@ def same(plan, state, twin):
     assert toll[adverse.SPOKEN] == twin.spoken
     assert toll[[adverse.RESENT, adverse.ACKS, adverse.ACKS_IN]].tolist() == [twin.resent, twin.acks, twin.acks_in]
     assert toll[[adverse.DECLARED, adverse.DETECTED]].tolist() == [twin.declared, twin.detected]
-    assert tally[kernel.OVER_SUBFLOW] == twin.broken["subflow"]
+    assert tally[col.OVER_SUBFLOW] == twin.broken["subflow"]
     assert twin.unaccounted() == 0
     assert adverse.inspect(plan, state)[1] == 0
 
@@ -120,11 +121,11 @@ def test_where_nothing_goes_wrong_the_fast_kernel_moves_the_same_cells(data, rac
     flows = data.draw(flows_among(schedule.nodes))
     fast = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), rules="paper", **options))
     plan, state, twin, why = carry(schedule, flows, options, until=1 << 40)
-    assert why == kernel.DONE
+    assert why == col.DONE
     same(plan, state, twin)
     assert fingerprint.show(state.print) == fingerprint.show(fast.print)
-    assert state.flow[:, kernel.FINISH].tolist() == fast.flow[:, kernel.FINISH].tolist()
-    assert state.tally[kernel.SLOT] == fast.tally[kernel.SLOT]
+    assert state.flow[:, col.FINISH].tolist() == fast.flow[:, col.FINISH].tolist()
+    assert state.tally[col.SLOT] == fast.tally[col.SLOT]
     assert state.toll[adverse.REPEATS] == state.toll[adverse.FAILED_SLOTS] == 0
 
 
@@ -136,7 +137,7 @@ def test_nodes_and_links_fail_alike_in_kernel_and_twin(data, rack, budget):
     changes = only_worse(data.draw(changes_among(schedule.nodes)))
     plan, state, twin, _ = carry(schedule, flows, options, changes=changes, budget=budget)
     same(plan, state, twin)
-    assert twin.broken == {"subflow": 0, "bound": 0} and state.tally[kernel.OVER_BOUND] == 0
+    assert twin.broken == {"subflow": 0, "bound": 0} and state.tally[col.OVER_BOUND] == 0
 
 
 @settings(max_examples=80, deadline=None)
@@ -182,4 +183,4 @@ def test_a_transport_times_out_and_acknowledges_alike(data, rack, classes, ber, 
     )
     same(plan, state, twin)
     if worse and classes == 1 and ber == 0:
-        assert twin.broken == {"subflow": 0, "bound": 0} and state.tally[kernel.OVER_BOUND] == 0
+        assert twin.broken == {"subflow": 0, "bound": 0} and state.tally[col.OVER_BOUND] == 0

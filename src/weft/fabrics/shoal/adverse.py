@@ -18,13 +18,14 @@ from weft.engine.fingerprint import fold
 from weft.engine.jit import bare, inlined, part
 from weft.engine.reference import by_reference
 from weft.engine.random import below, word
-from weft.fabrics.shoal.kernel import (
+from weft.fabrics.shoal.columns import (
     ACTIVE, AFTER, AGE_INTERVAL, AGED, CHANNELS, DELAY, DELIVER, DELIVERED, DONE, EPOCH, FINISH, FINISHED, FLYING,
     FORWARDED, FREE, GOT, HALF, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N,
     OVER_BOUND, OVER_SUBFLOW, PAIRS_USED, REACHED, READY_QUEUES, RELEASE, REST_HEAD, REST_TAIL, SELF, SEQ, SERVED,
-    SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED, UNDELIVERED, VISITS, WANT, end_pair, join, next_flow,
+    SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED, UNDELIVERED, VISITS, WANT,
 )  # fmt: skip
-from weft.fabrics.shoal.kernel import NEXT as NEXT_PAIR
+from weft.fabrics.shoal.columns import NEXT as NEXT_PAIR
+from weft.fabrics.shoal.rules import end_pair, join, next_flow
 
 OUT = 1 << 30  # leave: a cell waits at the source, or (except on self-mirrored links) nothing was heard of it yet
 STUCK = 6  # what `advance` returns besides: nothing has moved for long, and nothing is to come

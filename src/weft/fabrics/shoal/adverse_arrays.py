@@ -9,7 +9,7 @@ from weft import random
 from weft.engine import fingerprint
 from weft.fabrics.shoal import adverse as a
 from weft.fabrics.shoal import arrays
-from weft.fabrics.shoal import kernel as k
+from weft.fabrics.shoal import columns as k
 from weft.fabrics.shoal.adverse import Plan, State
 from weft.schedule.outage import pack
 from weft.schedule.rotation import Rounds

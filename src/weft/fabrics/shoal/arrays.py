@@ -4,11 +4,13 @@ import numpy as np
 
 from weft.engine import fingerprint, memory
 from weft.errors import require
+from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal import kernel as k
-from weft.fabrics.shoal.kernel import Plan, State, Usual
+from weft.fabrics.shoal.columns import DefaultPlan, Plan
+from weft.fabrics.shoal.kernel import State
 from weft.schedule.rotation import Rounds
 
-RULES = {"paper": k.PAPER, "literal": k.LITERAL, "released": 2}  # the last has a kernel of its own
+RULES = {"paper": col.PAPER, "literal": col.LITERAL, "released": col.RELEASED_RULES}
 WIDE = 4096  # nodes up to which a queue has room for 4 cells in its own cache line; beyond, memory counts more
 WINDOW = 1024  # cells per pair that may be out of order at first; doubled when a run needs more
 
@@ -18,17 +20,17 @@ def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_q
     n, epoch, mirror = schedule.nodes, schedule.slots, schedule.mirror()
     selves = np.flatnonzero(mirror == np.arange(len(mirror)))
     alone = len(selves) == 1 and delay == 0 and rules == "paper"  # with delay the mirrored link needs no exception
-    numbers = np.zeros(k.NUMBERS, np.int64)
-    numbers[[k.N, k.CHANNELS, k.EPOCH, k.DELAY]] = n, schedule.channels, epoch, delay
-    numbers[k.SELF] = selves[0] if alone else -1
-    numbers[[k.RULES, k.READY_QUEUES, k.AGE_INTERVAL]] = RULES[rules], ready_queues, age_interval
-    numbers[[k.AGED, k.SHORTEST, k.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
-    numbers[k.DEPTH] = 4 if n <= WIDE else 1
-    numbers[[k.STRIDE, k.ROW]] = _odd_lines(len(mirror)), -(-n // 64) * 64
-    numbers[k.SURE] = delay // epoch + 2  # so much is added to an answer, that it is not negative
+    numbers = np.zeros(col.NUMBERS, np.int64)
+    numbers[[col.N, col.CHANNELS, col.EPOCH, col.DELAY]] = n, schedule.channels, epoch, delay
+    numbers[col.SELF] = selves[0] if alone else -1
+    numbers[[col.RULES, col.READY_QUEUES, col.AGE_INTERVAL]] = RULES[rules], ready_queues, age_interval
+    numbers[[col.AGED, col.SHORTEST, col.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
+    numbers[col.DEPTH] = 4 if n <= WIDE else 1
+    numbers[[col.STRIDE, col.ROW]] = _odd_lines(len(mirror)), -(-n // 64) * 64
+    numbers[col.SURE] = delay // epoch + 2  # so much is added to an answer, that it is not negative
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
-    usual = rules == "paper" and ready_queues and sharing == "round-robin" and n <= WIDE
-    return (Usual if usual else Plan)(
+    default = rules == "paper" and ready_queues and sharing == "round-robin" and n <= WIDE
+    return (DefaultPlan if default else Plan)(
         numbers, schedule.shift, schedule.first, schedule.last, mirror, _from_to(schedule.place),
         (np.arange(len(mirror)) // schedule.channels).astype(np.int32), late.astype(np.int32),
         np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32),
@@ -53,9 +55,9 @@ def _from_to(place: np.ndarray) -> np.ndarray:
 def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
     """Name -> (shape, dtype) of every array of a State with room for so many pairs and cells."""
     numbers, w, flows = plan.numbers, len(plan.shift), len(plan.src)
-    n, channels, air = int(numbers[k.N]), int(numbers[k.CHANNELS]), int(numbers[k.DELAY]) + 1
-    row, blocks, depth = int(numbers[k.ROW]), pairs // k.SEATS, int(numbers[k.DEPTH])
-    q, groups, subflows = w * row, -(-n // k.SEATS // 8), pairs * int(numbers[k.STRIDE])
+    n, channels, air = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.DELAY]) + 1
+    row, blocks, depth = int(numbers[col.ROW]), pairs // k.SEATS, int(numbers[col.DEPTH])
+    q, groups, subflows = w * row, -(-n // k.SEATS // 8), pairs * int(numbers[col.STRIDE])
     require(q < k.QUEUES, "links x places of an epoch", f"fewer than {k.QUEUES}", q)
     _fit(subflows)
     i16, u16, i32, u32, i64, u64 = np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64
@@ -71,7 +73,7 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
         outcast=((n,), i32), waiting=((n,), i64), inflow=((n,), i32), inflow_since=((n,), i64),
         inflow_slots=((n,), i64), received=((n,), i64), lengths=((256,), i64), work=((n + 64,), u32),
         some=((n + 64,), u32), word=((n + 64,), u64),
-        tally=((k.TALLY,), i64), print=((2,), u64),
+        tally=((col.TALLY,), i64), print=((2,), u64),
     )  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def zeros(shape, kind) -> np.ndarray:
 
 def first_room(plan: Plan) -> tuple[int, int]:
     """Pairs and cells to make room for at first."""
-    n, channels = int(plan.numbers[k.N]), int(plan.numbers[k.CHANNELS])
+    n, channels = int(plan.numbers[col.N]), int(plan.numbers[col.CHANNELS])
     pairs = min(len(plan.src), n) * k.SEATS  # a flow needs a seat, a node a block
     return max(pairs, k.SEATS) + k.SEATS, max(64, 4 * n * channels)  # the first block stays empty
 
@@ -95,9 +97,9 @@ def make_state(plan: Plan) -> State:
     """A rack in which nothing has happened."""
     pairs, cells = first_room(plan)
     state = State(**memory.zeros(shapes(plan, pairs, cells)))
-    state.flow[:, k.FINISH] = -1
+    state.flow[:, col.FINISH] = -1
     state.free[:] = np.arange(cells)[::-1]
-    state.tally[k.FREE], state.tally[k.PAIRS_USED] = cells, k.SEATS
+    state.tally[col.FREE], state.tally[col.PAIRS_USED] = cells, k.SEATS
     state.taken[0] = 1
     state.print[:] = fingerprint.start()
     return state
@@ -110,27 +112,27 @@ def size(plan: Plan, pairs: int, cells: int) -> int:
 
 def grow(state: State, why: int) -> State:
     """The same state with twice the room for what ran out."""
-    if why == k.MORE_CELLS:
-        used, old = int(state.tally[k.FREE]), len(state.free)
+    if why == col.MORE_CELLS:
+        used, old = int(state.tally[col.FREE]), len(state.free)
         lists = {name: _longer(getattr(state, name)) for name in ("cell", "link") if name in state._fields}
         free = np.zeros(2 * old, state.free.dtype)
         free[:old] = np.arange(2 * old - 1, old - 1, -1)
         free[old : old + used] = state.free[:used]
-        state.tally[k.FREE] += old
+        state.tally[col.FREE] += old
         return state._replace(free=free, **lists)
-    if why == k.MORE_PAIRS and "block" in state._fields and state.seats[k.BLOCKS :: 4].max() == state.block.shape[1]:
+    if why == col.MORE_PAIRS and "block" in state._fields and state.seats[k.BLOCKS :: 4].max() == state.block.shape[1]:
         block = zeros((len(state.block), 2 * state.block.shape[1]), state.block.dtype)
         block[:, : state.block.shape[1]] = state.block
         # Pairs that rest keep their seats: a node may need more than it has peers.
         return state._replace(block=block, able=_longer(state.able))
-    if why == k.MORE_PAIRS:
+    if why == col.MORE_PAIRS:
         if "order" in state._fields:
             _fit(2 * state.leave.size)
-        head, tail, room = int(state.tally[k.REST_HEAD]), int(state.tally[k.REST_TAIL]), len(state.rest)
+        head, tail, room = int(state.tally[col.REST_HEAD]), int(state.tally[col.REST_TAIL]), len(state.rest)
         ring = np.arange(head, tail) % room  # the ring is laid straight, as it wraps at another length now
         rest, rested = _longer(state.rest), _longer(state.rested)
         rest[: tail - head], rested[: tail - head] = state.rest[ring], state.rested[ring]
-        state.tally[[k.REST_HEAD, k.REST_TAIL]] = 0, tail - head
+        state.tally[[col.REST_HEAD, col.REST_TAIL]] = 0, tail - head
         rows = {"leave", "pair", "target", "early", "taken", "order", "idle"} & set(state._fields)
         return state._replace(rest=rest, rested=rested, **{name: _longer(getattr(state, name)) for name in rows})
     return state._replace(early=_wider(state))
@@ -149,7 +151,7 @@ def _wider(state):
     out = np.zeros((pairs, 2 * old.shape[1]), np.uint8)
     for h in np.flatnonzero(state.early.any(axis=1)):
         at = np.flatnonzero(old[h])
-        want, size = int(state.pair[h, k.WANT]), old.shape[1]
+        want, size = int(state.pair[h, col.WANT]), old.shape[1]
         seq = want + (at - want) % size
         out[h, seq % (2 * size)] = 1
     return np.packbits(out, axis=1, bitorder="little").view(np.uint64).copy()
@@ -157,13 +159,13 @@ def _wider(state):
 
 def finish(state: State) -> np.ndarray:
     """(flows,) int64: slot at whose end each flow was complete, or -1."""
-    return state.flow[:, k.FINISH]
+    return state.flow[:, col.FINISH]
 
 
 def undelivered(plan: Plan, state: State) -> np.ndarray:
     """(flows,) int64: cells of each flow that have not arrived."""
-    started = int(state.tally[k.STARTED])
-    return np.where(np.arange(len(plan.cells)) < started, state.flow[:, k.DELIVER], plan.cells)
+    started = int(state.tally[col.STARTED])
+    return np.where(np.arange(len(plan.cells)) < started, state.flow[:, col.DELIVER], plan.cells)
 
 
 def busy_slots(state: State, slot: int) -> np.ndarray:

@@ -16,18 +16,25 @@ over a list that the one before has made; what is a coin's throw (is there a cel
 or sorted into lists, not branched on; and lines are asked for some places ahead.
 """
 
-from collections import namedtuple
-from typing import NamedTuple
+from typing import NamedTuple  # noqa: I001 (names in a block, not a column)
 
 import numpy as np
-from numba.extending import overload
 
 from weft.engine.bits import at_most, either, lowest, population, prefetch
 from weft.engine.fingerprint import folded
 from weft.engine.jit import bare, inlined, part
 from weft.engine.reference import by_reference
-
-PAPER, LITERAL = 0, 1
+from weft.fabrics.shoal.columns import (
+    ACTIVE, AGE_INTERVAL, AGED, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FINISHED, FLYING, FORWARDED, FREE,
+    HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NEXT,
+    OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED, READY_QUEUES, RELAYED, REST_HEAD, REST_TAIL, ROW,
+    RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED, STRIDE, SURE, VISITS, WANT,
+    has_default_rules,
+)  # fmt: skip
+from weft.fabrics.shoal.rules import (
+    at, begin_flow, bound, channel_in_turn, deliver, end_pair, event, facing, may_leave, next_flow, reorder, rested_by,
+    service_lag, too_young, where, window,
+)  # fmt: skip
 
 SEATS, BLOCK, SEAT = 8, 3, 7  # pairs in a block: pair h has seat h & SEAT of block h >> BLOCK
 AWAY = 32767  # leave: a cell waits at the source, or (except on self-mirrored links) nothing was heard of it yet
@@ -45,55 +52,12 @@ ARRIVED = 1  # the answer, if the rules are not the paper's: there is no queue
 # A cell, in one word: its flow, its number in the pair, and OWN on its first hop.
 FLOW_BITS, SEQ_SHIFT, SEQ_BITS, OWN = 0xFFFFFFFF, 32, 0x7FFFFFFF, 1 << 63
 
-# What `advance` returns: why it stopped.
-REACHED, SPENT, DONE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW = range(6)
-
-
-class Plan(NamedTuple):
-    """What no slot changes. w places in an epoch, n nodes."""
-
-    numbers: np.ndarray  # (NUMBERS,) int64  see the names below
-    shift: np.ndarray  # (w,) int32      [p]     how far everybody sends, 0 for dark
-    first: np.ndarray  # (w,) int32      [p]     the nodes that send in p are first <= i < last
-    last: np.ndarray  # (w,) int32
-    mirror: np.ndarray  # (w,) int32     [p]     where the other direction stands
-    place: np.ndarray  # (4n,) int32     [u, d-j+n]  where j, of the lower or upper half of the nodes, sends to d
-    slot: np.ndarray  # (w,) int32       [p]     the slot of the epoch it lies in
-    late: np.ndarray  # (2e,) int32      [s-r+e] epochs by which service in slot s of an epoch trails a cell that
-    #                                            leaves in slot r and travels `delay` slots
-    src: np.ndarray  # (flows,) int32    [f]
-    dst: np.ndarray  # (flows,) int32    [f]
-    cells: np.ndarray  # (flows,) int64  [f]     how many it has
-    start: np.ndarray  # (flows,) int64  [f]     slot in which it starts, ascending
-
-
-# numbers, where the name does not say it: SELF the self-mirrored place, DEPTH cells in a ring, STRIDE places of a block
-# in `leave`, ROW nodes of a place in `held`, SURE what is added to an answer so that it is not negative
-N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTEST, HALF = range(11)
-DEPTH, STRIDE, ROW, SURE = range(11, 15)
-NUMBERS = 15
-
-
-# A Plan with the paper's rules, ready queues, round robin and rings of 4 cells, which the compiler then knows.
-Usual = namedtuple("Usual", Plan._fields)
-
-
-def usual(plan) -> bool:
-    """If the plan is a Usual one: for kernels, a constant."""
-    return isinstance(plan, Usual)
-
-
-@overload(usual)
-def _usual(plan):
-    answer = getattr(plan, "to", plan).instance_class is Usual
-    return lambda plan: answer
-
 
 @inlined
 def options(plan):
     """RULES, READY_QUEUES, SHORTEST and DEPTH of a plan."""
     numbers = plan.numbers
-    if usual(plan):
+    if has_default_rules(plan):
         return PAPER, 1, 0, 4
     return numbers[RULES], numbers[READY_QUEUES], numbers[SHORTEST], numbers[DEPTH]
 
@@ -152,41 +116,6 @@ COUNT, BLOCKS, HOME, SECOND = range(4)
 # again; 1 + the queue the cell will go into (0: it has arrived), and who sent it; its pair (0: it is empty), and the
 # place of that queue
 WHAT, ABOUT, INTO, WHOSE = range(4)
-# pair: 1 + application flow served last (0: none left); slot in which it became busy; cells released; every cell before
-# this one has arrived; cells arrived; cells not yet arrived; source; 1 + next living pair of the same source
-SERVED, SINCE, SEQ, WANT, GOT, UNDELIVERED, SOURCE, NEXT = range(8)
-# flow: cells left to release; cells left to deliver; next flow of its pair, in a circle; slot at whose end it was done
-RELEASE, DELIVER, AFTER, FINISH = range(4)
-
-(
-    SLOT,  # the next slot to simulate
-    STARTED,  # flows started
-    FINISHED,  # flows finished
-    LOCAL,  # cells sent on their first hop
-    FORWARDED,  # cells sent on their second
-    DELIVERED,
-    VISITS,  # node-slots looked at
-    SLOTS,  # slots stepped
-    FREE,  # cells on the free stack
-    ACTIVE,  # pairs with cells left to release
-    OWING,  # feedbacks owed or under way
-    FLYING,  # cells on the wire
-    REST_HEAD,
-    REST_TAIL,
-    PAIRS_USED,  # pairs never used begin here, a multiple of SEATS; the first block stays empty, so 0 is no pair
-    MAX_QUEUE,
-    MAX_NODE,
-    MAX_HELD,
-    OVER_BOUND,  # monitor: pushes that made a queue longer than eq. (5), or (3)
-    OVER_SUBFLOW,  # monitor: cells that met another of their subflow in a queue
-    LIVE,  # pairs with undelivered cells
-    BASE,  # epoch from which `leave` counts
-    IDLE,  # blocks on the stack
-    RELAYED,  # cells that arrived at the node between
-) = range(24)
-TALLY = 24
-
-at = np.uint64  # an index that cannot be negative: Numba then does not count from the end, a tenth of the time saved
 _NONE, _ONE, _ALL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 _OWN, _SEQ, _FLOW = np.uint64(OWN), np.uint64(SEQ_SHIFT), np.uint64(FLOW_BITS)
 _LOW, _HALF, _34, _TOP = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(34), np.uint64(63)
@@ -199,27 +128,6 @@ AHEAD = 8  # how many nodes ahead of the one at work we ask for memory
 def subflow(h, p, w):
     """Where `leave` has the subflow of pair h over place p."""
     return ((h >> BLOCK) * w + p << BLOCK) + (h & SEAT)
-
-
-@inlined
-def join(pair, flow, cells, h, f, shortest):
-    """Add application flow f to the circle of pair h: last in the round that is under way, or in order of size."""
-    g = pair[h, SERVED] - 1
-    if g < 0:
-        flow[f, AFTER] = f
-        pair[h, SERVED] = f + 1
-        return
-    k = g  # f goes behind k
-    if shortest:  # ties in order of arrival; the largest counts as served last
-        while flow[k, AFTER] != g and cells[flow[k, AFTER]] <= cells[f]:
-            k = flow[k, AFTER]
-        if cells[flow[k, AFTER]] <= cells[f]:
-            k = g
-            pair[h, SERVED] = f + 1
-    else:
-        pair[h, SERVED] = f + 1
-    flow[f, AFTER] = flow[k, AFTER]
-    flow[k, AFTER] = f
 
 
 @part
@@ -274,8 +182,8 @@ def take_seat(plan, state, i):
 @part
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
-    numbers, src, dst, cells, start = plan.numbers, plan.src, plan.dst, plan.cells, plan.start
-    tally, pair, target, living, flow = state.tally, state.pair, state.target, state.living, state.flow
+    numbers, src, dst, start = plan.numbers, plan.src, plan.dst, plan.start
+    tally, pair, target, living = state.tally, state.pair, state.target, state.living
     slot, w = tally[SLOT], numbers[STRIDE]
     e = slot // numbers[EPOCH] - tally[BASE]
     if tally[REST_HEAD] < tally[REST_TAIL]:
@@ -308,30 +216,9 @@ def start_flows(plan, state):
             pair[h, SINCE] = slot
             tally[ACTIVE] += 1
         state.whose[f] = h
-        join(pair, flow, cells, h, f, numbers[SHORTEST])
-        flow[f, RELEASE] = flow[f, DELIVER] = cells[f]
-        pair[h, UNDELIVERED] += cells[f]
-        if state.inflow[d] == 0:
-            state.inflow_since[d] = slot
-        state.inflow[d] += 1
+        begin_flow(plan, state, h, f, slot, numbers[SHORTEST])
         tally[STARTED] += 1
     return True
-
-
-@inlined
-def next_flow(pair, flow, h, shortest):
-    """Take a cell of pair h from the application flow whose turn it is; returns the flow."""
-    before = pair[at(h), SERVED] - 1
-    f = flow[at(before), AFTER]
-    flow[at(f), RELEASE] -= 1
-    if flow[at(f), RELEASE] == 0:
-        if f == before:
-            pair[at(h), SERVED] = 0
-        else:
-            flow[at(before), AFTER] = flow[at(f), AFTER]
-    elif not shortest:
-        pair[at(h), SERVED] = f + 1
-    return f
 
 
 @inlined
@@ -458,10 +345,10 @@ def release(plan, state, slot, p, willing):
     n, w, row, age_interval = numbers[N], numbers[STRIDE], numbers[ROW], numbers[AGE_INTERVAL]
     _, ready_queues, shortest, depth = options(plan)
     young = numbers[AGED] * age_interval  # slots in which a pair's age counts
-    e, window = slot // numbers[EPOCH] - tally[BASE], state.early.shape[1] * 64 - numbers[CHANNELS]
+    e, most = slot // numbers[EPOCH] - tally[BASE], window(state.early, numbers[CHANNELS])
     spare, longest, fullest, narrow = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE], False
     if pair.shape[1] != 8 or flow.shape[1] != 4:
-        return False  # said for the compiler
+        return False  # a shape hint for the compiler, never taken
     for k in range(willing):
         i, home = np.int64(state.some[at(k)]), state.word[at(k)]
         q = p * row + i
@@ -492,14 +379,13 @@ def release(plan, state, slot, p, willing):
                 seen = length
                 if not ready_queues:
                     seen += released
-                    if leave[at(subflow(h, p, w))] > e + seen:
+                    if not may_leave(leave[at(subflow(h, p, w))], e, seen):
                         continue
-                aged = slot - pair[at(h), SINCE]
-                if seen > 1 and aged < young and seen > 1 << aged // age_interval:
+                if too_young(seen, slot - pair[at(h), SINCE], young, age_interval):
                     continue
                 f = next_flow(pair, flow, h, shortest)
                 number = pair[at(h), SEQ]
-                narrow |= number - pair[at(h), WANT] >= window
+                narrow |= number - pair[at(h), WANT] >= most
                 pair[at(h), SEQ] = number + 1
                 leave[at(subflow(h, p, w))] = AWAY
                 new = _OWN | np.uint64(number & SEQ_BITS) << _SEQ | np.uint64(f)
@@ -578,9 +464,8 @@ def dispatch(plan, state, slot, p, sent, workers):
             spare = refill(ring, spill, cell, link, free, spare, q, head, depth)
         own = np.int64(what >> _TOP) & full
         h = np.int64(whose[at(what & _FLOW)])
-        d, j = np.int64(target[at(h)]), i + hop
-        j -= either(j >= n, n, 0)
-        m = np.int64(place[at(d - j + n + either(j >= half, 2 * n, 0))])
+        d, j = np.int64(target[at(h)]), facing(i, hop, n)
+        m = where(place, half, n, j, d)
         into = either(d != j, m * row + j + 1, 0) & -full
         if ((d ^ j) | (own ^ 1)) == 0 and paper:  # one test for both: each by itself is a coin's throw
             leave[at(subflow(h, p, w))] = FREE_NOW
@@ -617,10 +502,8 @@ def receive(plan, state, slot):
     channels, epoch, delay, self_place = numbers[CHANNELS], numbers[EPOCH], numbers[DELAY], numbers[SELF]
     air_of = (slot + 1) % (delay + 1)
     base = (slot - delay) % epoch * channels
-    # The self-mirrored link goes first: its sender counts on no stranger's cell coming between.
-    first = self_place - base if base <= self_place < base + channels else 0
     for turn in range(channels):
-        c = first if turn == 0 else (turn if turn > first else turn - 1)
+        c = channel_in_turn(turn, base, self_place, channels)
         sent, senders = state.sent[air_of, c], state.air[air_of, c]
         state.air[air_of, c] = 0
         going, staying = sort(plan, state, slot, base + c, sent, senders)
@@ -639,10 +522,9 @@ def sort(plan, state, slot, p, sent, senders):
     going = staying = said = 0
     for k in range(senders):
         x = at(4 * k)
-        note, where = sent[x + at(ABOUT)], sent[x + at(INTO)]
-        about, into = note & _LOW, where & _LOW
-        j = np.int64(where >> _34) + s
-        j -= either(j >= n, n, 0)
+        note, where_to = sent[x + at(ABOUT)], sent[x + at(INTO)]
+        about, into = note & _LOW, where_to & _LOW
+        j = facing(np.int64(where_to >> _34), s, n)
         said += np.int64(about != 0)
         if not here:
             leave[about] = np.int64(note >> _HALF)
@@ -650,8 +532,7 @@ def sort(plan, state, slot, p, sent, senders):
             h = (np.int64(about) >> BLOCK) // w << BLOCK | np.int64(about) & SEAT
             leave[about] = min(np.int64(note >> _HALF) + (1 if state.left[at(j)] == h else 0), LATEST)
         what, h = sent[x + at(WHAT)], np.int64(sent[x + at(WHOSE)] & _LOW)
-        event = (what & _FLOW) << np.uint64(20) | np.uint64(j) << np.uint64(2) | where >> _HALF & np.uint64(3)
-        after, behind = folded(seen, known, slot, event)
+        after, behind = folded(seen, known, slot, event(what & _FLOW, j, where_to >> _HALF & np.uint64(3)))
         seen, known = either(h > 0, after, seen), either(h > 0, behind, known)
         work[at(going)], some[at(staying)] = k, k
         going += np.int64(into != 0)
@@ -672,7 +553,7 @@ def queue_up(plan, state, p, sent, going):
     n, epoch, row, w = numbers[N], numbers[EPOCH], numbers[ROW], numbers[STRIDE]
     rules, ready_queues, _, depth = options(plan)
     s, r = np.int64(plan.shift[p]), np.int64(plan.mirror[p])
-    slot_p, sure = slot_of[p], numbers[SURE] - 1
+    sure = numbers[SURE] - 1
     spare, longest, fullest, over = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE], 0
     for k in range(going, going + AHEAD):
         work[at(k)] = 0
@@ -681,10 +562,9 @@ def queue_up(plan, state, p, sent, going):
         prefetch(ring, q * depth)
         prefetch(held, q)
         x = at(4 * np.int64(work[at(k)]))
-        where, whose, what = sent[x + at(INTO)], sent[x + at(WHOSE)], sent[x + at(WHAT)]
-        q, h, m = np.int64(where & _LOW) - 1, np.int64(whose & _LOW), np.int64(whose >> _HALF)
-        j = np.int64(where >> _34) + s
-        j -= either(j >= n, n, 0)
+        where_to, whose, what = sent[x + at(INTO)], sent[x + at(WHOSE)], sent[x + at(WHAT)]
+        q, h, m = np.int64(where_to & _LOW) - 1, np.int64(whose & _LOW), np.int64(whose >> _HALF)
+        j = facing(np.int64(where_to >> _34), s, n)
         holds = np.int64(held[at(q)])
         length, head = holds & LENGTH, holds >> HEAD_SHIFT
         if rules == LITERAL:
@@ -696,15 +576,15 @@ def queue_up(plan, state, p, sent, going):
         held[at(q)] = holds + 1
         busy[at(q >> 6)] |= _ONE << np.uint64(q & 63)
         answer = 0
-        if rules == PAPER:  # see notes.md; only `ahead` is missing
-            answer = late[at(slot_of[at(m)] - slot_p + epoch)] + np.int64(m < r) + sure
+        if rules == PAPER:  # `ready_again`, of which only `ahead` and the epoch are missing
+            answer = service_lag(late, slot_of, epoch, m, p, r) + sure
         back = r * row + j
         debt = np.uint64(subflow(h, p, w)) | np.uint64(answer) << _ANSWER
         owed[at(back)] = debt | np.uint64(q) << _WHERE
         busy[at(back >> 6)] |= _ONE << np.uint64(back & 63)
         waiting[at(j)] += 1
         longest, fullest = max(longest, length + 1), max(fullest, waiting[at(j)])
-        over += np.int64(length >= incast[target[at(h)]] + (1 if ready_queues else state.outcast[at(j)]))
+        over += np.int64(length >= bound(incast, state.outcast, target[at(h)], j, ready_queues))
     tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE] = spare, longest, fullest
     tally[OVER_BOUND] += over
     tally[RELAYED] += going
@@ -715,13 +595,12 @@ def queue_up(plan, state, p, sent, going):
 def arrive(plan, state, slot, p, sent, staying):
     """Deliver the cells that stay; flows and pairs end."""
     numbers = plan.numbers
-    pair, flow, early, received, some, tally = (
-        state.pair, state.flow, state.early, state.received, state.some, state.tally)  # fmt: skip
+    pair, flow, early, some, tally = state.pair, state.flow, state.early, state.some, state.tally
     n, row, w, s, r = numbers[N], numbers[ROW], numbers[STRIDE], np.int64(plan.shift[p]), np.int64(plan.mirror[p])
     rules, _, _, _ = options(plan)
     most_held, words = tally[MAX_HELD], early.shape[1]
     if pair.shape[1] != 8 or flow.shape[1] != 4:
-        return  # said for the compiler
+        return  # a shape hint for the compiler, never taken
     for k in range(staying, staying + AHEAD):
         some[at(k)] = 0
     for k in range(staying):
@@ -732,32 +611,22 @@ def arrive(plan, state, slot, p, sent, staying):
         prefetch(early, h * words + (np.int64(what >> _SEQ) & words * 64 - 1 >> 6))
         x = at(4 * np.int64(some[at(k)]))
         what, h = sent[x + at(WHAT)], np.int64(sent[x + at(WHOSE)] & _LOW)
-        f, j = np.int64(what & _FLOW), np.int64(sent[x + at(INTO)] >> _34) + s
-        j -= either(j >= n, n, 0)
+        f, j = np.int64(what & _FLOW), facing(np.int64(sent[x + at(INTO)] >> _34), s, n)
         if rules == LITERAL and what & _OWN != 0:
             back = r * row + j
             debt = np.uint64(subflow(h, p, w)) | np.uint64(ARRIVED) << _ANSWER
             state.owed[at(back)] = debt | np.uint64(back) << _WHERE
             state.busy[at(back >> 6)] |= _ONE << np.uint64(back & 63)
             tally[OWING] += 1
-        received[at(j)] += 1
         most_held = max(most_held, reorder(pair, early, h, np.int64(what >> _SEQ) & SEQ_BITS))
-        flow[at(f), DELIVER] -= 1
-        if flow[at(f), DELIVER] == 0:
-            flow[at(f), FINISH] = slot
-            tally[FINISHED] += 1
-            state.inflow[j] -= 1
-            if state.inflow[j] == 0:
-                state.inflow_slots[j] += slot + 1 - state.inflow_since[j]
-        pair[at(h), UNDELIVERED] -= 1
-        if pair[at(h), UNDELIVERED] == 0:
+        if deliver(state, f, h, j, slot) == 0:
             end_pair(pair, state.living, h)
             state.incast[j] -= 1
             state.outcast[pair[at(h), SOURCE]] -= 1
             tally[LIVE] -= 1
             rest, rested = state.rest, state.rested
             rest[tally[REST_TAIL] % rest.size] = h
-            rested[tally[REST_TAIL] % rest.size] = slot + 2 * (numbers[EPOCH] + numbers[DELAY] + 1)
+            rested[tally[REST_TAIL] % rest.size] = rested_by(numbers, slot)
             tally[REST_TAIL] += 1
     tally[MAX_HELD] = most_held
     tally[DELIVERED] += staying
@@ -773,46 +642,6 @@ def nth(ring, spill, cell, link, q, head, depth, k):
             number = link[number]
         what = cell[number]
     return what
-
-
-@inlined
-def reorder(pair, early, h, seq):
-    """Note that cell `seq` of pair h has arrived; returns how many of the pair now wait for an earlier one."""
-    size = early.shape[1] * 64  # a power of two
-    pair[at(h), GOT] += 1
-    due = pair[at(h), WANT]
-    ahead = (seq - due) << 33 >> 33  # cells are numbered in 31 bits
-    if ahead != 0:
-        k = (due + ahead) & (size - 1)
-        early[at(h), at(k >> 6)] |= _ONE << np.uint64(k & 63)
-        return pair[at(h), GOT] - due
-    due += 1
-    while True:  # a word at a time: as many bits as are set without a gap
-        k = due & (size - 1)
-        word, skip = early[at(h), at(k >> 6)], np.uint64(k & 63)
-        gap = ~(word >> skip)
-        run = 64 - (k & 63) if gap == 0 else min(lowest(gap), 64 - (k & 63))
-        if run == 0:
-            break
-        early[at(h), at(k >> 6)] = word & ~(_ALL >> np.uint64(64 - run) << skip)
-        due += run
-        if run < 64 - (k & 63):
-            break
-    pair[at(h), WANT] = due
-    return pair[at(h), GOT] - due
-
-
-@inlined
-def end_pair(pair, living, h):
-    """Take pair h out of the chain of its source's living pairs."""
-    i = pair[at(h), SOURCE]
-    if living[at(i)] == h + 1:
-        living[at(i)] = pair[at(h), NEXT]
-        return
-    g = living[at(i)] - 1
-    while pair[at(g), NEXT] != h + 1:
-        g = pair[at(g), NEXT] - 1
-    pair[at(g), NEXT] = pair[at(h), NEXT]
 
 
 @part

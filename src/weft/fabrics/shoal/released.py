@@ -12,10 +12,12 @@ import numpy as np
 
 from weft.engine import fingerprint
 from weft.engine.fingerprint import fold
-from weft.engine.jit import kernel
+from weft.engine.jit import bare, part
+from weft.engine.reference import by_reference
 from weft.fabrics.shoal import arrays
-from weft.fabrics.shoal import kernel as k
-from weft.fabrics.shoal.kernel import Plan, join, next_flow, reorder
+from weft.fabrics.shoal import columns as col
+from weft.fabrics.shoal.columns import Plan
+from weft.fabrics.shoal.rules import begin_flow, bound, deliver, event, may_leave, next_flow, reorder, too_young, window
 
 OUT = 1 << 30  # leave: a cell waits at the source
 SENT = OUT + 1  # leave: it has left, and nothing was heard of it yet
@@ -60,13 +62,13 @@ class State(NamedTuple):
     received: np.ndarray  # (n,) int64
     lengths: np.ndarray  # (256,) int64
     quiet: np.ndarray  # (1,) int64      slots for which no cell has moved
-    tally: np.ndarray  # (k.TALLY,) int64
+    tally: np.ndarray  # (col.TALLY,) int64
     print: np.ndarray  # (2,) uint64
 
 
 def make_state(plan: Plan) -> State:
     """A rack in which nothing has happened."""
-    n, flows = int(plan.numbers[k.N]), len(plan.src)
+    n, flows = int(plan.numbers[col.N]), len(plan.src)
     pairs, cells, words = min(flows, 4 * n) + 16, max(64, 4 * n), arrays.WINDOW // 64
     links = ["length", "last", "ready", "turn", "got1", "got2", "sent1", "sent2", "next1", "next2", "row", "pairs"]
     square = {name: np.zeros((n, n), np.int32) for name in links}
@@ -78,67 +80,62 @@ def make_state(plan: Plan) -> State:
         early=np.zeros((pairs, words), np.uint64), cell=np.zeros((cells, 4), np.int32),
         free=np.arange(cells, dtype=np.int32)[::-1].copy(), air=np.zeros((n, 3), np.int64),
         flow=np.zeros((flows, 4), np.int64), lengths=np.zeros(256, np.int64), quiet=np.zeros(1, np.int64),
-        tally=np.zeros(k.TALLY, np.int64), print=fingerprint.start(),
+        tally=np.zeros(col.TALLY, np.int64), print=fingerprint.start(),
     )  # fmt: skip
-    state.flow[:, k.FINISH] = -1
-    state.tally[k.FREE] = cells
+    state.flow[:, col.FINISH] = -1
+    state.tally[col.FREE] = cells
     return state
 
 
 def grow(state: State, why: int) -> State:
     """The same state with twice the room for what ran out."""
-    if why == k.MORE_PAIRS:
+    if why == col.MORE_PAIRS:
         rows = ("leave", "pair", "target", "early")
         return state._replace(**{name: arrays._longer(getattr(state, name)) for name in rows})
     return arrays.grow(state, why)
 
 
-@kernel
+@part
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
-    src, dst, cells, start = plan.src, plan.dst, plan.cells, plan.start
-    tally, pair, flow, count = state.tally, state.pair, state.flow, state.count
-    slot = tally[k.SLOT]
-    while tally[k.STARTED] < start.size and start[tally[k.STARTED]] <= slot:
-        f = tally[k.STARTED]
+    src, dst, start = plan.src, plan.dst, plan.start
+    tally, pair, count = state.tally, state.pair, state.count
+    slot = tally[col.SLOT]
+    while tally[col.STARTED] < start.size and start[tally[col.STARTED]] <= slot:
+        f = tally[col.STARTED]
         i, d = src[f], dst[f]
         h = state.row[i, d] - 1
         if h < 0:
-            if tally[k.PAIRS_USED] == state.target.size:
+            if tally[col.PAIRS_USED] == state.target.size:
                 return False
-            h = tally[k.PAIRS_USED]
-            tally[k.PAIRS_USED] += 1
+            h = tally[col.PAIRS_USED]
+            tally[col.PAIRS_USED] += 1
             state.row[i, d] = h + 1
-            pair[h, k.SOURCE], state.target[h] = i, d
-        if pair[h, k.UNDELIVERED] == 0:
+            pair[h, col.SOURCE], state.target[h] = i, d
+        if pair[h, col.UNDELIVERED] == 0:
             state.incast[d] += 1
-            tally[k.LIVE] += 1
-        if pair[h, k.SERVED] == 0:
+            tally[col.LIVE] += 1
+        if pair[h, col.SERVED] == 0:
             state.pairs[i, count[i]] = h
             count[i] += 1
-            pair[h, k.SINCE] = slot
-            tally[k.ACTIVE] += 1
-        join(pair, flow, cells, h, f, plan.numbers[k.SHORTEST])
-        flow[f, k.RELEASE] = flow[f, k.DELIVER] = cells[f]
-        pair[h, k.UNDELIVERED] += cells[f]
-        if state.inflow[d] == 0:
-            state.inflow_since[d] = slot
-        state.inflow[d] += 1
-        tally[k.STARTED] += 1
+            pair[h, col.SINCE] = slot
+            tally[col.ACTIVE] += 1
+        begin_flow(plan, state, h, f, slot, plan.numbers[col.SHORTEST])
+        tally[col.STARTED] += 1
     return True
 
 
-@kernel
+@part
 def send(plan, state, slot):
     """Every node releases at most one cell into the queue of the node it faces, then sends that queue's head."""
-    n, epoch = plan.numbers[k.N], plan.numbers[k.EPOCH]
-    age_interval, aged, shortest = plan.numbers[k.AGE_INTERVAL], plan.numbers[k.AGED], plan.numbers[k.SHORTEST]
+    n, epoch = plan.numbers[col.N], plan.numbers[col.EPOCH]
+    age_interval, aged, shortest = plan.numbers[col.AGE_INTERVAL], plan.numbers[col.AGED], plan.numbers[col.SHORTEST]
     length, last, local, ready, turn = state.length, state.last, state.local, state.ready, state.turn
     pairs, count, leave, pair, flow = state.pairs, state.count, state.leave, state.pair, state.flow
     cell, free, tally, air, waiting = state.cell, state.free, state.tally, state.air, state.waiting
     e, x = slot // epoch, slot % epoch
     before = (slot - 1) % epoch if slot > 0 else 0
-    window = state.early.shape[1] * 64 - 1
+    most, young = window(state.early, 1), aged * age_interval
     narrow = False
     for i in range(n):
         j, past = (i + x + 1) % n, (i + before + 1) % n
@@ -151,16 +148,15 @@ def send(plan, state, slot):
         ended = -1
         for _ in range(size):
             h = pairs[i, at]
-            if leave[h, j] <= e + seen:
-                age = (slot - pair[h, k.SINCE]) // age_interval if age_interval > 0 else aged
-                if local[i, j] == 0 and (age >= aged or seen <= 1 << age):
+            if may_leave(leave[h, j], e, seen):
+                if local[i, j] == 0 and not too_young(seen, slot - pair[h, col.SINCE], young, age_interval):
                     f = next_flow(pair, flow, h, shortest)
-                    tally[k.FREE] -= 1
-                    number = free[tally[k.FREE]]
-                    seq = pair[h, k.SEQ]
-                    if seq - pair[h, k.WANT] >= window:
+                    tally[col.FREE] -= 1
+                    number = free[tally[col.FREE]]
+                    seq = pair[h, col.SEQ]
+                    if seq - pair[h, col.WANT] >= most:
                         narrow = True
-                    pair[h, k.SEQ] = seq + 1
+                    pair[h, col.SEQ] = seq + 1
                     cell[number, 1], cell[number, 2], cell[number, 3] = f, h, seq
                     leave[h, j] = OUT
                     if length[i, j] == 0:
@@ -174,7 +170,7 @@ def send(plan, state, slot):
                     waiting[i] += 1
                     local[i, j] = 1
                     turn[i, j] = (at + 1) % size
-                    if pair[h, k.SERVED] == 0:
+                    if pair[h, col.SERVED] == 0:
                         ended = at
                 else:
                     ready[i, j] += 1
@@ -183,9 +179,9 @@ def send(plan, state, slot):
             for later in range(ended, size - 1):
                 pairs[i, later] = pairs[i, later + 1]
             count[i] -= 1
-            tally[k.ACTIVE] -= 1
-        tally[k.MAX_QUEUE] = max(tally[k.MAX_QUEUE], length[i, j])
-        tally[k.MAX_NODE] = max(tally[k.MAX_NODE], waiting[i])
+            tally[col.ACTIVE] -= 1
+        tally[col.MAX_QUEUE] = max(tally[col.MAX_QUEUE], length[i, j])
+        tally[col.MAX_NODE] = max(tally[col.MAX_NODE], waiting[i])
 
         state.sent2[i, past], state.sent1[i, past] = state.next2[i, past], state.next1[i, past]
         older, newer = state.got2[i, j] - 1, state.got1[i, j] - 1
@@ -199,25 +195,25 @@ def send(plan, state, slot):
             cell[tail, 0] = cell[number & NUMBER, 0]
             length[i, j] -= 1
             waiting[i] -= 1
-            tally[k.FLYING] += 1
+            tally[col.FLYING] += 1
             if number & OWN:
                 h = cell[number & NUMBER, 2]
                 mine = h + 1
                 state.now[i] = mine
                 local[i, j] = 0
                 leave[h, j] = SENT
-                tally[k.LOCAL] += 1
+                tally[col.LOCAL] += 1
             else:
-                tally[k.FORWARDED] += 1
+                tally[col.FORWARDED] += 1
             air[i, 0] = number + 1
         else:
             air[i, 0] = 0
         state.next2[i, j], state.next1[i, j] = state.sent1[i, j], mine
-    tally[k.VISITS] += n
+    tally[col.VISITS] += n
     return narrow
 
 
-@kernel
+@part
 def correction(value, c, s, m, just_sent):
     """1 if the far queue will be served before the sender's next turn, so that one cell less will be ahead.
 
@@ -232,7 +228,7 @@ def correction(value, c, s, m, just_sent):
     return 0
 
 
-@kernel
+@part
 def hear(state, r, s, h, value, slot, epoch, n, just_sent):
     """Node r takes in that `value` cells wait at s where the cells of its pair h go."""
     if state.leave[h, s] == OUT:  # a newer cell of it waits here
@@ -243,12 +239,12 @@ def hear(state, r, s, h, value, slot, epoch, n, just_sent):
     state.leave[h, s] = slot // epoch + (1 if mine <= c else 0) + value
 
 
-@kernel
+@part
 def receive(plan, state, slot):
     """Every node takes in its one cell: the feedback first."""
-    n, epoch = plan.numbers[k.N], plan.numbers[k.EPOCH]
+    n, epoch = plan.numbers[col.N], plan.numbers[col.EPOCH]
     x = slot % epoch
-    cell, tally, air, pair, flow = state.cell, state.tally, state.air, state.pair, state.flow
+    cell, tally, air, pair = state.cell, state.tally, state.air, state.pair
     moved = False
     for i in range(n):
         j = (i + x + 1) % n
@@ -267,7 +263,7 @@ def receive(plan, state, slot):
             state.got1[j, i] = 0
             continue
         moved = True
-        tally[k.FLYING] -= 1
+        tally[col.FLYING] -= 1
         own = number & OWN
         number &= NUMBER
         f, h = np.int64(cell[number, 1]), cell[number, 2]
@@ -282,72 +278,65 @@ def receive(plan, state, slot):
                 other = tail
                 for _ in range(length):
                     if cell[other, 2] == h:
-                        tally[k.OVER_SUBFLOW] += 1
+                        tally[col.OVER_SUBFLOW] += 1
                     other = cell[other, 0] & NUMBER
                 cell[number, 0] = cell[tail, 0]
                 cell[tail, 0] = number
             state.last[j, d] = number
             state.length[j, d] += 1
             state.waiting[j] += 1
-            tally[k.MAX_QUEUE] = max(tally[k.MAX_QUEUE], length + 1)
-            tally[k.MAX_NODE] = max(tally[k.MAX_NODE], state.waiting[j])
-            if length > state.incast[d]:
-                tally[k.OVER_BOUND] += 1
-            fold(state.print, slot, f << 20 | j << 2)
+            tally[col.MAX_QUEUE] = max(tally[col.MAX_QUEUE], length + 1)
+            tally[col.MAX_NODE] = max(tally[col.MAX_NODE], state.waiting[j])
+            if length >= bound(state.incast, state.incast, d, j, True):
+                tally[col.OVER_BOUND] += 1
+            fold(state.print, slot, event(f, j, col.GOES_ON))
             continue
-        fold(state.print, slot, f << 20 | j << 2 | (1 if own else 2))
-        state.free[tally[k.FREE]] = number
-        tally[k.FREE] += 1
-        tally[k.DELIVERED] += 1
-        state.received[j] += 1
-        tally[k.MAX_HELD] = max(tally[k.MAX_HELD], reorder(pair, state.early, h, np.int64(cell[number, 3])))
-        flow[f, k.DELIVER] -= 1
-        if flow[f, k.DELIVER] == 0:
-            flow[f, k.FINISH] = slot
-            tally[k.FINISHED] += 1
-            state.inflow[j] -= 1
-            if state.inflow[j] == 0:
-                state.inflow_slots[j] += slot + 1 - state.inflow_since[j]
-        pair[h, k.UNDELIVERED] -= 1
-        if pair[h, k.UNDELIVERED] == 0:
+        fold(state.print, slot, event(f, j, col.DIRECT if own else col.RELAYED_BY))
+        state.free[tally[col.FREE]] = number
+        tally[col.FREE] += 1
+        tally[col.DELIVERED] += 1
+        tally[col.MAX_HELD] = max(tally[col.MAX_HELD], reorder(pair, state.early, h, np.int64(cell[number, 3])))
+        if deliver(state, f, h, j, slot) == 0:
             state.incast[j] -= 1
-            tally[k.LIVE] -= 1
+            tally[col.LIVE] -= 1
     return moved
 
 
-@kernel
+@bare
 def advance(plan, state, until, budget):
     """Simulate slots before `until`, or until every flow has finished or `budget` visits are spent; says which."""
-    tally, start, n, epoch = state.tally, plan.start, plan.numbers[k.N], plan.numbers[k.EPOCH]
-    visits, slots = tally[k.VISITS] + budget, tally[k.SLOTS] + budget
-    while tally[k.SLOT] < until:
-        if tally[k.FINISHED] == start.size:
-            return k.DONE
-        if tally[k.LIVE] == 0 and state.quiet[0] > 2 * epoch + 1 and start[tally[k.STARTED]] > tally[k.SLOT]:
-            tally[k.SLOT] = min(start[tally[k.STARTED]], until)  # two epochs of empty cells have cleared every record
+    tally, start, n, epoch = state.tally, plan.start, plan.numbers[col.N], plan.numbers[col.EPOCH]
+    visits, slots = tally[col.VISITS] + budget, tally[col.SLOTS] + budget
+    plan, state = by_reference(plan), by_reference(state)
+    while tally[col.SLOT] < until:
+        if tally[col.FINISHED] == start.size:
+            return col.DONE
+        if tally[col.LIVE] == 0 and state.quiet[0] > 2 * epoch + 1 and start[tally[col.STARTED]] > tally[col.SLOT]:
+            # Two epochs of empty cells have cleared every record.
+            tally[col.SLOT] = min(start[tally[col.STARTED]], until)
             continue
         if not start_flows(plan, state):
-            return k.MORE_PAIRS
-        if tally[k.FREE] < n:
-            return k.MORE_CELLS
-        slot = tally[k.SLOT]
+            return col.MORE_PAIRS
+        if tally[col.FREE] < n:
+            return col.MORE_CELLS
+        slot = tally[col.SLOT]
         narrow = send(plan, state, slot)
         state.quiet[0] = 0 if receive(plan, state, slot) else state.quiet[0] + 1
-        tally[k.SLOT] += 1
-        tally[k.SLOTS] += 1
+        tally[col.SLOT] += 1
+        tally[col.SLOTS] += 1
         if narrow:
-            return k.MORE_WINDOW
-        if tally[k.VISITS] >= visits or tally[k.SLOTS] >= slots:
-            return k.SPENT
-    return k.REACHED
+            return col.MORE_WINDOW
+        if tally[col.VISITS] >= visits or tally[col.SLOTS] >= slots:
+            return col.SPENT
+    return col.REACHED
 
 
-@kernel
+@bare
 def inspect(plan, state):
     """(cells that share a queue with another of their subflow, which `receive` counts; cells that do not add up)."""
     queued = np.int64(0)
     for i in range(state.length.shape[0]):
         for j in range(state.length.shape[1]):
             queued += state.length[i, j]
-    in_use = state.cell.shape[0] - state.tally[k.FREE]
-    return np.int64(0), abs(in_use - queued - state.tally[k.FLYING])
+    in_use = state.cell.shape[0] - state.tally[col.FREE]
+    return np.int64(0), abs(in_use - queued - state.tally[col.FLYING])
