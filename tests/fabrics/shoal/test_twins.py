@@ -8,7 +8,7 @@ from weft.engine import fingerprint
 from weft.errors import BadInput
 from weft.fabrics.shoal import arrays, kernel, released
 from weft.fabrics.shoal import columns as col
-from weft.fabrics.shoal.reference import Rack, Released
+from weft.fabrics.shoal.reference import ReferenceRack, ReleasedRack
 from weft.schedule.rotation import rounds
 
 SHARING = st.sampled_from(["round-robin", "shortest"])
@@ -56,7 +56,7 @@ def columns(flows):
 @given(racks(), st.sampled_from([1 << 40, 7]))
 def test_the_kernel_moves_the_same_cells_as_the_reference(rack, budget):
     schedule, flows, options = rack
-    twin = Rack(schedule, flows, **options).run()
+    twin = ReferenceRack(schedule, flows, **options).run()
     state = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), **options), budget)
     tally = state.tally
     assert fingerprint.show(state.print) == str(twin.fingerprint)
@@ -76,7 +76,7 @@ def test_the_kernel_moves_the_same_cells_as_the_reference(rack, budget):
 def agree(schedule, flows, **options):
     """The kernel's state at the end, which is the twin's."""
     options = dict(delay=0, rules="paper", ready_queues=True, age_interval=0, sharing="round-robin") | options
-    twin = Rack(schedule, flows, **options).run()
+    twin = ReferenceRack(schedule, flows, **options).run()
     state = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), **options))
     assert fingerprint.show(state.print) == str(twin.fingerprint)
     assert state.flow[:, col.FINISH].tolist() == twin.finish
@@ -132,7 +132,7 @@ def test_epochs_are_counted_anew_without_a_trace(delay):
 def test_the_released_kernel_moves_the_same_cells_as_its_reference(data, n, sharing):
     flows = data.draw(flows_among(n))
     interval = data.draw(st.sampled_from([0, n - 1, 3]))
-    twin = Released(n, flows, age_interval=interval, sharing=sharing).run()
+    twin = ReleasedRack(n, flows, age_interval=interval, sharing=sharing).run()
     plan = arrays.make_plan(
         rounds(n), *columns(flows), delay=0, rules="released", ready_queues=True, age_interval=interval, sharing=sharing
     )

@@ -7,7 +7,7 @@ from weft.errors import require
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal import kernel as k
 from weft.fabrics.shoal.columns import DefaultPlan, Plan
-from weft.fabrics.shoal.kernel import State
+from weft.fabrics.shoal.kernel import FastState
 from weft.schedule.rotation import Rounds
 
 RULES = {"paper": col.PAPER, "literal": col.LITERAL, "released": col.RELEASED_RULES}
@@ -29,13 +29,19 @@ def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_q
     numbers[[col.STRIDE, col.ROW]] = _odd_lines(len(mirror)), -(-n // 64) * 64
     numbers[col.SURE] = delay // epoch + 2  # so much is added to an answer, that it is not negative
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
-    default = rules == "paper" and ready_queues and sharing == "round-robin" and n <= WIDE
-    return (DefaultPlan if default else Plan)(
+    return best_plan(Plan(
         numbers, schedule.shift, schedule.first, schedule.last, mirror, _from_to(schedule.place),
         (np.arange(len(mirror)) // schedule.channels).astype(np.int32), late.astype(np.int32),
         np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32),
         np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64),
-    )  # fmt: skip
+    ))  # fmt: skip
+
+
+def best_plan(plan: Plan) -> Plan:
+    """The same plan, of the type for which the fast kernel is faster if it is one."""
+    rules, ready_queues, shortest, n = plan.numbers[[col.RULES, col.READY_QUEUES, col.SHORTEST, col.N]].tolist()
+    default = rules == col.PAPER and ready_queues and not shortest and n <= WIDE
+    return DefaultPlan(*plan) if default else plan
 
 
 def _odd_lines(places: int) -> int:
@@ -53,7 +59,7 @@ def _from_to(place: np.ndarray) -> np.ndarray:
 
 
 def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
-    """Name -> (shape, dtype) of every array of a State with room for so many pairs and cells."""
+    """Name -> (shape, dtype) of every array of a state with room for so many pairs and cells."""
     numbers, w, flows = plan.numbers, len(plan.shift), len(plan.src)
     n, channels, air = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.DELAY]) + 1
     row, blocks, depth = int(numbers[col.ROW]), pairs // k.SEATS, int(numbers[col.DEPTH])
@@ -93,10 +99,10 @@ def first_room(plan: Plan) -> tuple[int, int]:
     return max(pairs, k.SEATS) + k.SEATS, max(64, 4 * n * channels)  # the first block stays empty
 
 
-def make_state(plan: Plan) -> State:
+def make_state(plan: Plan) -> FastState:
     """A rack in which nothing has happened."""
     pairs, cells = first_room(plan)
-    state = State(**memory.zeros(shapes(plan, pairs, cells)))
+    state = FastState(**memory.zeros(shapes(plan, pairs, cells)))
     state.flow[:, col.FINISH] = -1
     state.free[:] = np.arange(cells)[::-1]
     state.tally[col.FREE], state.tally[col.PAIRS_USED] = cells, k.SEATS
@@ -106,11 +112,11 @@ def make_state(plan: Plan) -> State:
 
 
 def size(plan: Plan, pairs: int, cells: int) -> int:
-    """Bytes of a State with room for so many pairs and cells."""
+    """Bytes of a state with room for so many pairs and cells."""
     return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes(plan, pairs, cells).values())
 
 
-def grow(state: State, why: int) -> State:
+def grow(state: FastState, why: int) -> FastState:
     """The same state with twice the room for what ran out."""
     if why == col.MORE_CELLS:
         used, old = int(state.tally[col.FREE]), len(state.free)
@@ -157,17 +163,17 @@ def _wider(state):
     return np.packbits(out, axis=1, bitorder="little").view(np.uint64).copy()
 
 
-def finish(state: State) -> np.ndarray:
+def finish(state: FastState) -> np.ndarray:
     """(flows,) int64: slot at whose end each flow was complete, or -1."""
     return state.flow[:, col.FINISH]
 
 
-def undelivered(plan: Plan, state: State) -> np.ndarray:
+def undelivered(plan: Plan, state: FastState) -> np.ndarray:
     """(flows,) int64: cells of each flow that have not arrived."""
     started = int(state.tally[col.STARTED])
     return np.where(np.arange(len(plan.cells)) < started, state.flow[:, col.DELIVER], plan.cells)
 
 
-def busy_slots(state: State, slot: int) -> np.ndarray:
+def busy_slots(state: FastState, slot: int) -> np.ndarray:
     """(n,) int64: slots before `slot` in which each node had unfinished flows coming in."""
     return state.inflow_slots + np.where(state.inflow > 0, slot - state.inflow_since, 0)

@@ -62,7 +62,7 @@ def options(plan):
     return numbers[RULES], numbers[READY_QUEUES], numbers[SHORTEST], numbers[DEPTH]
 
 
-class State(NamedTuple):
+class FastState(NamedTuple):
     """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1."""
 
     held: np.ndarray  # (w * row,) uint32   [q]     what the queue holds, see above

@@ -1,10 +1,10 @@
 """Shoal again, in plain objects and one cell at a time, for reading beside the paper and for checking the kernel.
 
-`Rack` is §3.3 of the paper. Every slot, each node works through its channels: it releases local cells into the queue
-of the node it faces, says how long the queue is that the last cell from that node went into, and sends the head of
-the queue or an empty cell. A cell sent in slot t arrives at the end of slot t + delay.
+`ReferenceRack` is §3.3 of the paper. Every slot, each node works through its channels: it releases local cells into
+the queue of the node it faces, says how long the queue is that the last cell from that node went into, and sends the
+head of the queue or an empty cell. A cell sent in slot t arrives at the end of slot t + delay.
 
-What the paper leaves open, and what stands here for it, is in `notes.md`. `Released` is the authors' simulator.
+What the paper leaves open, and what stands here for it, is in `notes.md`. `ReleasedRack` is the authors' simulator.
 """
 
 from collections import deque
@@ -93,7 +93,7 @@ class Node:
         return sorted(self.pairs, key=lambda pair: (pair.seat < seat, pair.seat))
 
 
-class Rack:
+class ReferenceRack:
     """A rack under `rules` "paper" or "literal"; `flows` are (src, dst, cells, first slot), in order of start."""
 
     def __init__(self, schedule: Rounds, flows, *, delay=0, rules="paper", ready_queues=True, age_interval=None,
@@ -337,7 +337,7 @@ class Port:
         self.soon = [None, None]  # what `sent` becomes in the next slot
 
 
-class Released:
+class ReleasedRack:
     """The authors' simulator: one channel, no delay. A throttle is counted down once an epoch, as there."""
 
     def __init__(self, nodes, flows, *, age_interval=0, sharing="round-robin"):

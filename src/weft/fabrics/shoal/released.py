@@ -28,7 +28,7 @@ make_plan = arrays.make_plan
 finish, undelivered, busy_slots = arrays.finish, arrays.undelivered, arrays.busy_slots
 
 
-class State(NamedTuple):
+class ReleasedState(NamedTuple):
     """What a slot may change. n nodes, m pairs, r cells; a link is [i, j], i's towards j."""
 
     length: np.ndarray  # (n, n) int32   cells in the queue
@@ -66,7 +66,7 @@ class State(NamedTuple):
     print: np.ndarray  # (2,) uint64
 
 
-def make_state(plan: Plan) -> State:
+def make_state(plan: Plan) -> ReleasedState:
     """A rack in which nothing has happened."""
     n, flows = int(plan.numbers[col.N]), len(plan.src)
     pairs, cells, words = min(flows, 4 * n) + 16, max(64, 4 * n), arrays.WINDOW // 64
@@ -74,7 +74,7 @@ def make_state(plan: Plan) -> State:
     square = {name: np.zeros((n, n), np.int32) for name in links}
     per_node = {name: np.zeros(n, np.int64) for name in ("waiting", "inflow_since", "inflow_slots", "received")}
     small = {name: np.zeros(n, np.int32) for name in ("now", "count", "incast", "inflow")}
-    state = State(
+    state = ReleasedState(
         **square, **per_node, **small, local=np.zeros((n, n), np.int8),
         leave=np.zeros((pairs, n), np.int32), pair=np.zeros((pairs, 8), np.int64), target=np.zeros(pairs, np.int32),
         early=np.zeros((pairs, words), np.uint64), cell=np.zeros((cells, 4), np.int32),
@@ -87,7 +87,7 @@ def make_state(plan: Plan) -> State:
     return state
 
 
-def grow(state: State, why: int) -> State:
+def grow(state: ReleasedState, why: int) -> ReleasedState:
     """The same state with twice the room for what ran out."""
     if why == col.MORE_PAIRS:
         rows = ("leave", "pair", "target", "early")

@@ -6,16 +6,18 @@ from hypothesis import strategies as st
 
 from fabrics.shoal.test_twins import SHARING, columns, drive, flows_among
 from weft.engine import fingerprint
-from weft.fabrics.shoal import adverse, adverse_arrays, arrays, kernel
+from weft.fabrics.shoal import arrays, kernel
 from weft.fabrics.shoal import columns as col
-from weft.fabrics.shoal.adverse_reference import CAUSES, Adverse, Change
+from weft.fabrics.shoal.plain import arrays as plain_arrays
+from weft.fabrics.shoal.plain import kernel as plain
+from weft.fabrics.shoal.plain.reference import CAUSES, Change, PlainRack
 from weft.schedule.outage import pack
 from weft.schedule.rotation import rounds
 
 LONG = 900  # slots in which any of these racks has come to rest
 
 
-def as_trouble(schedule, changes):
+def as_faults(schedule, changes):
     """The arrays that say what `changes` say."""
     changes = [Change(), *changes]
     n, w = schedule.nodes, len(schedule.shift)
@@ -28,7 +30,7 @@ def as_trouble(schedule, changes):
     if len(changes) > 1 and changes[1].slot == 0:
         changes, cut, dead, off = changes[1:], cut[1:], dead[1:], off[1:]
     slots = np.array([change.slot for change in changes], np.int64)
-    return adverse_arrays.merge(schedule, (slots, pack(cut), pack(dead)), (slots, pack(off)))
+    return plain_arrays.merge(schedule, (slots, pack(cut), pack(dead)), (slots, pack(off)))
 
 
 def links_among(n):
@@ -77,23 +79,23 @@ def racks(draw):
 def carry(schedule, flows, options, *, changes=(), budget=1 << 40, ber=0.0, until=LONG, **more):
     """(state, twin) of the same rack after the same slots."""
     klass = [flow[4] if len(flow) > 4 else 0 for flow in flows]
-    plan = adverse_arrays.make_plan(
-        schedule, *columns(flows), klass, trouble=as_trouble(schedule, changes), ber=ber, **options, **more
+    plan = plain_arrays.make_plan(
+        schedule, *columns(flows), klass, faults=as_faults(schedule, changes), ber=ber, **options, **more
     )
-    state = adverse_arrays.make_state(plan)
-    while (why := adverse.advance(plan, state, until, budget)) in (
+    state = plain_arrays.make_state(plan)
+    while (why := plain.advance(plan, state, until, budget)) in (
         col.SPENT, col.MORE_CELLS, col.MORE_PAIRS, col.MORE_WINDOW
     ):  # fmt: skip
         if why != col.SPENT:
-            state = adverse_arrays.grow(state, why)
+            state = plain_arrays.grow(state, why)
     seed, cell = more.pop("seed", 0), more.pop("cell", 64)
-    luck = (seed, adverse_arrays.threshold(ber, cell), 8 * cell)
-    twin = Adverse(schedule, flows, changes=changes, luck=luck, **options, **more)
+    bit_errors = (seed, plain_arrays.threshold(ber, cell), 8 * cell)
+    twin = PlainRack(schedule, flows, changes=changes, bit_errors=bit_errors, **options, **more)
     return plan, state, twin.run(slots=int(state.tally[col.SLOT])), why
 
 
 def same(plan, state, twin):
-    tally, toll = state.tally, state.toll
+    tally = state.tally
     assert fingerprint.show(state.print) == str(twin.fingerprint)
     assert state.flow[:, col.FINISH].tolist() == twin.finish
     assert tally[[col.LOCAL, col.FORWARDED, col.DELIVERED]].tolist() == [
@@ -102,16 +104,16 @@ def same(plan, state, twin):
     assert tally[[col.MAX_QUEUE, col.MAX_NODE, col.MAX_HELD]].tolist() == [
         twin.max_queue, twin.max_node, twin.max_held
     ]  # fmt: skip
-    assert toll[[adverse.RELEASED, adverse.REPEATS, adverse.DUPLICATES, adverse.FAILED_SLOTS]].tolist() == [
+    assert tally[[col.RELEASED, col.REPEATS, col.DUPLICATES, col.FAILED_SLOTS]].tolist() == [
         twin.released, twin.repeats, twin.duplicates, twin.failed_slots
     ]  # fmt: skip
-    assert dict(zip(CAUSES, toll[adverse.IN_FLIGHT : adverse.DROPPED_CELLS + 1].tolist(), strict=True)) == twin.lost
-    assert toll[adverse.SPOKEN] == twin.spoken
-    assert toll[[adverse.RESENT, adverse.ACKS, adverse.ACKS_IN]].tolist() == [twin.resent, twin.acks, twin.acks_in]
-    assert toll[[adverse.DECLARED, adverse.DETECTED]].tolist() == [twin.declared, twin.detected]
+    assert dict(zip(CAUSES, tally[col.IN_FLIGHT : col.DROPPED + 1].tolist(), strict=True)) == twin.lost
+    assert tally[col.SPOKEN] == twin.spoken
+    assert tally[[col.RESENT, col.ACKS, col.ACKS_IN]].tolist() == [twin.resent, twin.acks, twin.acks_in]
+    assert tally[[col.DECLARED, col.DETECTED]].tolist() == [twin.declared, twin.detected]
     assert tally[col.OVER_SUBFLOW] == twin.broken["subflow"]
     assert twin.unaccounted() == 0
-    assert adverse.inspect(plan, state)[1] == 0
+    assert plain.inspect(plan, state)[1] == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -126,7 +128,7 @@ def test_where_nothing_goes_wrong_the_fast_kernel_moves_the_same_cells(data, rac
     assert fingerprint.show(state.print) == fingerprint.show(fast.print)
     assert state.flow[:, col.FINISH].tolist() == fast.flow[:, col.FINISH].tolist()
     assert state.tally[col.SLOT] == fast.tally[col.SLOT]
-    assert state.toll[adverse.REPEATS] == state.toll[adverse.FAILED_SLOTS] == 0
+    assert state.tally[col.REPEATS] == state.tally[col.FAILED_SLOTS] == 0
 
 
 @settings(max_examples=80, deadline=None)

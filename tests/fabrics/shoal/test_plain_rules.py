@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabrics.shoal.test_twins_adverse import as_trouble, carry, same
-from weft.fabrics.shoal import adverse, adverse_arrays
+from fabrics.shoal.test_twins_plain import as_faults, carry, same
 from weft.fabrics.shoal import columns as col
-from weft.fabrics.shoal.adverse_reference import Ack, Adverse, Change
+from weft.fabrics.shoal.plain import arrays as plain_arrays
+from weft.fabrics.shoal.plain import kernel as plain
+from weft.fabrics.shoal.plain.reference import Ack, Change, PlainRack
 from weft.schedule.outage import pack, unpack
 from weft.schedule.rotation import rounds
 
@@ -29,7 +30,7 @@ def off(*nodes, slot=0):
 
 
 def twin(schedule, flows, changes=(), slots=200, **options):
-    return Adverse(schedule, flows, changes=changes, **PLAIN | options).run(slots=slots)
+    return PlainRack(schedule, flows, changes=changes, **PLAIN | options).run(slots=slots)
 
 
 # ---------------------------------------------------------------- silence
@@ -97,8 +98,8 @@ def test_news_travels_with_the_next_cell_and_takes_effect_when_it_has_come():
         told = next(slot for slot in range(declared + 1, 40) if schedule.where(2, 0) == slot % schedule.slots)
         for slot in (told + delay, told + delay + 1):
             rack.slot = slot
-            assert rack.knows(0, 2, 5) == (slot > told + delay)
-        assert not rack.knows(0, 2, 3)
+            assert rack.knows_parted(0, 2, 5) == (slot > told + delay)
+        assert not rack.knows_parted(0, 2, 3)
 
 
 def test_own_cells_that_wait_for_a_lost_peer_go_another_way_and_transit_is_discarded():
@@ -112,7 +113,7 @@ def test_own_cells_that_wait_for_a_lost_peer_go_another_way_and_transit_is_disca
 def test_a_rack_of_the_dead_is_silent_and_stuck():
     plan, state, rack, why = carry(rounds(4), [(0, 1, 5, 3)], PLAIN, changes=[dead(0, 1, 2, 3)])
     same(plan, state, rack)
-    assert why == adverse.STUCK
+    assert why == col.STUCK
     assert rack.spoken == rack.failed_slots == rack.declared == 0
 
 
@@ -142,7 +143,7 @@ def test_a_flow_waits_at_the_host_while_its_node_is_down():
 # ---------------------------------------------------------------- damage
 
 
-class Watched(Adverse):
+class Watched(PlainRack):
     """A rack that notes every message."""
 
     def speak(self, i, j, channel):
@@ -170,7 +171,7 @@ def test_a_damaged_cell_is_asked_for_and_comes_again_in_the_next_turn():
 
 
 def test_the_wrong_bit_is_drawn_evenly_and_seldom_in_the_feedback():
-    rack = Watched(rounds(8, 2), [(0, 1, 1, 0)], luck=(3, 2**64 - 1, 512), **PLAIN)
+    rack = Watched(rounds(8, 2), [(0, 1, 1, 0)], bit_errors=(3, 2**64 - 1, 512), **PLAIN)
     bits = [rack.damage(m) for m in (rack.speak(i, (i + 1) % 8, 0) for _ in range(300) for i in range(8))]
     assert len(set(bits)) <= 8  # one slot: one draw for each sender
     draws = []
@@ -182,7 +183,7 @@ def test_the_wrong_bit_is_drawn_evenly_and_seldom_in_the_feedback():
 
 
 def test_no_bit_is_wrong_where_luck_holds():
-    rack = Watched(rounds(8), [(0, 1, 20, 0)], luck=(3, 0, 512), **PLAIN)
+    rack = Watched(rounds(8), [(0, 1, 20, 0)], bit_errors=(3, 0, 512), **PLAIN)
     rack.run(slots=60)
     assert not any(m.damaged for m in rack.noted)
 
@@ -190,7 +191,7 @@ def test_no_bit_is_wrong_where_luck_holds():
 # ---------------------------------------------------------------- classes
 
 
-class Strict(Adverse):
+class Strict(PlainRack):
     """A rack that checks what it sends from each queue."""
 
     def head(self, i, node, j):
@@ -224,7 +225,7 @@ def test_one_class_is_no_class():
 # ---------------------------------------------------------------- transport
 
 
-class Told(Adverse):
+class Told(PlainRack):
     """A rack that notes what sources hear."""
 
     def acknowledge(self, ack):
@@ -271,7 +272,7 @@ def test_two_lists_of_changes_become_one_that_says_the_same(n, data):
     seed = np.random.default_rng(data.draw(st.integers(0, 99)))
     cuts = seed.random((len(a), len(schedule.shift), n)) < 0.3
     down, stray = seed.random((len(a), n)) < 0.3, seed.random((len(b), n)) < 0.3
-    found = adverse_arrays.merge(schedule, (np.array(a), pack(cuts), pack(down)), (np.array(b), pack(stray)))
+    found = plain_arrays.merge(schedule, (np.array(a), pack(cuts), pack(down)), (np.array(b), pack(stray)))
     assert found.slots.tolist() == sorted({*a, *b})
     for slot in range(35):
         x = np.searchsorted(found.slots, slot, "right") - 1
@@ -285,16 +286,16 @@ def test_two_lists_of_changes_become_one_that_says_the_same(n, data):
 @pytest.mark.parametrize(("n", "channels", "delay"), [(5, 1, 0), (8, 3, 2), (70, 4, 0), (64, 4, 5)])
 def test_who_has_a_peer_is_who_the_schedule_says(n, channels, delay):
     schedule = rounds(n, channels, delay)
-    assert (unpack(adverse_arrays.lit(schedule), n) == (schedule.peers().reshape(-1, n) >= 0)).all()
+    assert (unpack(plain_arrays.lit(schedule), n) == (schedule.peers().reshape(-1, n) >= 0)).all()
 
 
 def test_a_jump_over_idle_slots_counts_the_turns_it_leaves_out():
     schedule = rounds(6, 2)
     flows, changes = [(0, 1, 2, 0), (2, 3, 2, 777)], [dead(5, slot=3), Change(slot=500)]
-    trouble = as_trouble(schedule, changes)
-    plan = adverse_arrays.make_plan(schedule, *[[f[k] for f in flows] for k in range(4)], trouble=trouble, **PLAIN)
-    state = adverse_arrays.make_state(plan)
-    assert adverse.advance(plan, state, 1 << 40, 1 << 40) == col.DONE
+    faults = as_faults(schedule, changes)
+    plan = plain_arrays.make_plan(schedule, *[[f[k] for f in flows] for k in range(4)], faults=faults, **PLAIN)
+    state = plain_arrays.make_state(plan)
+    assert plain.advance(plan, state, 1 << 40, 1 << 40) == col.DONE
     assert state.tally[col.SLOTS] < 250 < 777 < state.tally[col.SLOT]
     rack = twin(schedule, flows, changes, slots=int(state.tally[col.SLOT]))
     same(plan, state, rack)

@@ -11,7 +11,8 @@ import weft
 from weft.checkpoint import Checkpoint
 from weft.cli import main
 from weft.errors import BadInput
-from weft.fabrics.shoal import Shoal, adverse_arrays, arrays
+from weft.fabrics.shoal import Shoal, arrays
+from weft.fabrics.shoal.plain import arrays as plain_arrays
 from weft.units import us
 from weft.workload import Flows, Planned
 
@@ -143,9 +144,9 @@ def test_a_share_of_the_nodes_is_drawn_from_the_seed():
 def test_the_threshold_is_the_probability_to_the_last_bit():
     for ber, cell in ((1e-12, 64), (1e-3, 9), (0.3, 1)):
         exact = (1 - (1 - Fraction(ber)) ** (8 * cell)) * 2**64
-        assert adverse_arrays.threshold(ber, cell) == int(exact)
-    assert adverse_arrays.threshold(0.0, 64) == 0
-    assert adverse_arrays.threshold(0.999, 1500) == 2**64 - 1
+        assert plain_arrays.threshold(ber, cell) == int(exact)
+    assert plain_arrays.threshold(0.0, 64) == 0
+    assert plain_arrays.threshold(0.999, 1500) == 2**64 - 1
 
 
 def test_every_flow_finishes_whatever_is_damaged_on_the_way():
