@@ -6,30 +6,29 @@ import numpy as np
 from numba import typeof, types
 
 from weft.engine import loop
+from weft.fabrics.shoal.columns import CAUSES
 from weft.fabrics.shoal.rack import Rack
 from weft.metrics.observation import Lost
 from weft.schedule import outage
-
-CAUSES = ("in_flight", "discarded", "queued", "corrupted", "collided", "dropped")
 
 
 class AdverseRack(Rack):
     """A rack with a plan of failures, damaged cells, clocks or traffic classes."""
 
     def lay_out(self, flows):
-        from weft.fabrics.shoal import adverse, adverse_arrays
+        from weft.fabrics.shoal import columns
+        from weft.fabrics.shoal.plain import arrays, kernel
 
         fabric = self.fabric
-        self.kernel = self.code = adverse
-        self.layout = adverse_arrays
+        self.kernel, self.code, self.layout = columns, kernel, arrays
         self.stuck = False  # nothing can move any more
         self.repaired = 0  # of `ends`, those that are over
         self.outages = fabric.outages(self.seed)
         self.ends = sorted({-(-o.until // fabric.slot_time) for o in self.outages if o.until is not None})
         self.seen = np.full((len(self.outages), 2), -1, np.int64)  # declarations and slot of the last, once it is over
-        return adverse_arrays.make_plan(
+        return arrays.make_plan(
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
-            flows.klass, trouble=fabric.trouble(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
+            flows.klass, faults=fabric.trouble(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
             age_interval=fabric.age_interval, sharing=fabric.sharing, classes=fabric.classes, depth=fabric.class_depth,
             ber=fabric.ber, cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
         )  # fmt: skip
@@ -37,18 +36,18 @@ class AdverseRack(Rack):
     def step(self, until, budget):
         stop = until // self.fabric.slot_time
         why = self.code.advance(self.plan, self.state, stop, budget)
-        if why != self.code.STUCK:
+        if why != self.kernel.STUCK:
             return why
         self.stuck = True
         if self.until is None:
             return loop.DONE
-        self.code.skip(self.plan, self.state, stop)
+        self.code.pass_time(self.plan, self.state, stop)
         return loop.REACHED
 
     def compile(self):
         super().compile()
-        if self.code.skip.signatures == []:
-            self.code.skip.compile((typeof(self.plan), typeof(self.state), types.int64))
+        if self.code.pass_time.signatures == []:
+            self.code.pass_time.compile((typeof(self.plan), typeof(self.state), types.int64))
 
     @property
     def next_change(self):
@@ -76,7 +75,7 @@ class AdverseRack(Rack):
 
     def declarations(self):
         """(n, n) int64: the slot at whose end j declared i failed, -1 if it has not."""
-        r, lost = self.fabric.rounds, self.state.lost
+        r, lost = self.fabric.rounds, self.state.missed
         j, i = np.nonzero(lost)
         out = np.full(lost.shape, -1, np.int64)
         place = r.place[(i >= r.half).astype(int), (j - i) % r.nodes]
@@ -106,17 +105,16 @@ class AdverseRack(Rack):
 
     @property
     def lost(self):
-        k, toll = self.kernel, self.state.toll
-        return Lost(causes=dict(zip(CAUSES, toll[k.IN_FLIGHT : k.DROPPED_CELLS + 1].tolist(), strict=True)))
+        return Lost(causes={cause: int(self.state.tally[column]) for cause, column in CAUSES.items()})
 
     def observe(self):
-        k, toll = self.kernel, self.state.toll
+        k, t = self.kernel, self.state.tally
         seen = super().observe()
         cells = seen.carried | {
-            "dummy": int(toll[k.SPOKEN]) - seen.carried["local"] - seen.carried["forwarded"],
-            "released": int(toll[k.RELEASED]), "repeated": int(toll[k.REPEATS]), "duplicates": int(toll[k.DUPLICATES]),
-            "resent": int(toll[k.RESENT]), "acknowledgements": int(toll[k.ACKS]),
-            "failed_slots": int(toll[k.FAILED_SLOTS]),
+            "dummy": int(t[k.SPOKEN]) - seen.carried["local"] - seen.carried["forwarded"],
+            "released": int(t[k.RELEASED]), "repeated": int(t[k.REPEATS]), "duplicates": int(t[k.DUPLICATES]),
+            "resent": int(t[k.RESENT]), "acknowledgements": int(t[k.ACKS]),
+            "failed_slots": int(t[k.FAILED_SLOTS]),
         }  # fmt: skip
         seen.sections["queue_cells"]["max_by_class"] = self.state.longest.tolist()
         seen.sections["failures"] = self.failures()

@@ -144,7 +144,7 @@ class Shoal(Fabric):
 
     def trouble(self, seed: int = 0):
         """All that is broken, slot by slot, as the kernel takes it."""
-        from weft.fabrics.shoal.adverse_arrays import merge
+        from weft.fabrics.shoal.plain.arrays import merge
 
         failures = self.outages(seed)
         cuts = outage.cuts(self.rounds, failures, self.slot_time, self.ports)
