@@ -5,16 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import weft
 from fabrics.shoal.test_twins import columns, flows_among
 from fabrics.shoal.test_twins_plain import as_faults, changes_among, racks
 from weft.engine import fingerprint
-from weft.fabrics.shoal import arrays, kernel
+from weft.fabrics.shoal import Shoal, adverse_rack, arrays, kernel
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.plain import arrays as plain_arrays
 from weft.fabrics.shoal.plain import kernel as plain
 from weft.fabrics.shoal.plain.convert import NEVER, convert, fast_plan, switch_slot
 from weft.fabrics.shoal.plain.reference import Change
 from weft.schedule.rotation import rounds
+from weft.units import us
 
 PLAIN = dict(delay=0, ready_queues=True, age_interval=0, sharing="round-robin")
 # What a tally says of the rack itself, not of how the arrays are filled or how idle slots were stepped.
@@ -121,3 +123,53 @@ def test_a_fault_in_the_first_epochs_leaves_nothing_to_the_fast_kernel():
         faults = as_faults(schedule, [Change(slot, dead=frozenset({2}))])
         plan = plain_arrays.make_plan(schedule, *columns([(0, 1, 1, 0)]), faults=faults, **PLAIN)
         assert switch_slot(plan) == switch
+
+
+# ---------------------------------------------------------------- runs
+
+RACK = Shoal(nodes=9, channels=2, fail="node 3 at 4us, node 5 at 6us until 9us")
+POISSON = weft.Poisson(load=0.6, sizes="fixed:5KB", flows=120)
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Racks so small begin on the fast kernel too."""
+    monkeypatch.setattr(adverse_rack, "WORTHWHILE", 1)
+
+
+def observed(rack, until=None, seed=1, stops=()):
+    flows = POISSON.draw(nodes=rack.nodes, link=rack.link, seed=seed)
+    run = rack.prepare(flows, seed=seed)
+    kernels = [run.code]
+    for stop in (*stops, until):
+        rack.advance(run, until=stop)
+        run = rack.thaw(flows, {name: array.copy() for name, array in rack.freeze(run).items()}, seed=seed)
+        kernels.append(run.code)
+    return rack.observe(run, flows), kernels
+
+
+@pytest.mark.parametrize("until", [None, 3 * us, 20 * us])
+def test_a_run_says_the_same_whichever_kernel_it_began_on(until, request):
+    theirs, kernels = observed(RACK, until)
+    assert kernels == [plain, plain]
+    request.getfixturevalue("soon")
+    ours, kernels = observed(RACK, until)
+    assert kernels[0] is kernel and kernels[-1] is (kernel if until == 3 * us else plain)
+    assert ours.sections == theirs.sections and ours.fingerprint == theirs.fingerprint
+    assert ours.monitors == theirs.monitors and ours.notes == theirs.notes and ours.now == theirs.now
+    assert ours.work["stepped"] == theirs.work["stepped"]
+    assert np.array_equal(ours.finish, theirs.finish) and np.array_equal(ours.received, theirs.received)
+
+
+def test_a_run_is_frozen_and_thawed_on_either_side_of_the_switch(soon):
+    whole, _ = observed(RACK)
+    pieces, kernels = observed(RACK, stops=(1 * us, 2 * us, 5 * us, 7 * us))
+    assert kernels == [kernel, kernel, kernel, plain, plain, plain]
+    assert pieces.fingerprint == whole.fingerprint and np.array_equal(pieces.finish, whole.finish)
+    for section in ("cells", "queue_cells", "lost", "failures"):
+        assert pieces.sections[section] == whole.sections[section]
+
+
+def test_a_rack_whose_clocks_never_leave_the_guard_is_never_slow(soon):
+    seen, kernels = observed(Shoal(nodes=9, channels=2, sync=20))
+    assert kernels == [kernel, kernel] and seen.sections["lost"]["cells"] == 0

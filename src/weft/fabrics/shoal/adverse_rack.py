@@ -11,27 +11,64 @@ from weft.fabrics.shoal.rack import Rack
 from weft.metrics.observation import Lost
 from weft.schedule import outage
 
+WORTHWHILE = 1 << 24  # node-slots before the first fault that the fast kernel carries: two seconds of the plain one
+
 
 class AdverseRack(Rack):
-    """A rack with a plan of failures, damaged cells, clocks or traffic classes."""
+    """A rack with a plan of failures, damaged cells, clocks or traffic classes.
+
+    The fast kernel carries it up to its first fault, if there is anything to be gained; the plain one takes over.
+    """
 
     def lay_out(self, flows):
-        from weft.fabrics.shoal import columns
-        from weft.fabrics.shoal.plain import arrays, kernel
+        from weft.fabrics.shoal import arrays, columns, kernel
+        from weft.fabrics.shoal.plain import arrays as plain_arrays
+        from weft.fabrics.shoal.plain import convert
+        from weft.fabrics.shoal.plain import kernel as plain_kernel
 
         fabric = self.fabric
-        self.kernel, self.code, self.layout = columns, kernel, arrays
+        self.kernel, self.code, self.layout = columns, plain_kernel, plain_arrays
         self.stuck = False  # nothing can move any more
         self.repaired = 0  # of `ends`, those that are over
         self.outages = fabric.outages(self.seed)
         self.ends = sorted({-(-o.until // fabric.slot_time) for o in self.outages if o.until is not None})
         self.seen = np.full((len(self.outages), 2), -1, np.int64)  # declarations and slot of the last, once it is over
-        return arrays.make_plan(
+        self.plain_plan = plain_arrays.make_plan(
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
             flows.klass, faults=fabric.trouble(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
             age_interval=fabric.age_interval, sharing=fabric.sharing, classes=fabric.classes, depth=fabric.class_depth,
             ber=fabric.ber, cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
         )  # fmt: skip
+        self.switch = convert.switch_slot(self.plain_plan)  # slot in which the plain kernel takes over; 0 when it has
+        if self.switch * fabric.lanes * fabric.nodes < WORTHWHILE:
+            self.switch = 0
+            return self.plain_plan
+        self.code, self.layout = kernel, arrays
+        return convert.fast_plan(self.plain_plan)
+
+    def take_over(self):
+        """Go on with the plain kernel."""
+        from weft.fabrics.shoal.plain import arrays, kernel
+
+        self.plan, self.state = self.plain_plan, self.plain_state
+        self.code, self.layout, self.switch = kernel, arrays, 0
+
+    @property
+    def plain_state(self):
+        """The state as the plain kernel has it, or would have it."""
+        from weft.fabrics.shoal.plain.convert import convert
+
+        return self.state if self.switch == 0 else convert(self.plain_plan, self.state)
+
+    def compile(self):
+        from weft.fabrics.shoal.plain import kernel
+
+        super().compile()
+        plan, state = self.plain_plan, self.plain_state
+        kernel.advance(plan, state, self.slot, 0)
+        kernel.inspect(plan, state)
+        if not kernel.pass_time.signatures:
+            kernel.pass_time.compile((typeof(plan), typeof(state), types.int64))
 
     def step(self, until, budget):
         stop = until // self.fabric.slot_time
@@ -44,24 +81,24 @@ class AdverseRack(Rack):
         self.code.pass_time(self.plan, self.state, stop)
         return loop.REACHED
 
-    def compile(self):
-        super().compile()
-        if self.code.pass_time.signatures == []:
-            self.code.pass_time.compile((typeof(self.plan), typeof(self.state), types.int64))
-
     @property
     def next_change(self):
-        """The next repair: declarations are withdrawn then, and are looked at before."""
+        """When the plain kernel takes over; then every repair: what was declared is looked at before it is withdrawn."""
+        if self.switch:
+            return self.switch * self.fabric.slot_time
         return next((over * self.fabric.slot_time for over in self.ends[self.repaired :]), None)
 
     def change(self):
-        self.look_back(self.ends[self.repaired])
-        self.repaired += 1
+        if self.switch:
+            self.take_over()
+        else:
+            self.look_back(self.ends[self.repaired])
+            self.repaired += 1
 
     def promises(self, law):
         """Repair, damage and classes may break the bounds; cells are never lost without a cause."""
         fabric = self.fabric
-        bounded = fabric.classes == 1 and not fabric.ber and not self.plan.off.any() and not self.ends
+        bounded = fabric.classes == 1 and not fabric.ber and not self.plain_plan.off.any() and not self.ends
         return bounded or law == "conservation"
 
     # ------------------------------------------------------------------ who noticed
@@ -75,7 +112,7 @@ class AdverseRack(Rack):
 
     def declarations(self):
         """(n, n) int64: the slot at whose end j declared i failed, -1 if it has not."""
-        r, lost = self.fabric.rounds, self.state.missed
+        r, lost = self.fabric.rounds, self.plain_state.missed
         j, i = np.nonzero(lost)
         out = np.full(lost.shape, -1, np.int64)
         place = r.place[(i >= r.half).astype(int), (j - i) % r.nodes]
@@ -105,20 +142,22 @@ class AdverseRack(Rack):
 
     @property
     def lost(self):
+        if self.switch:
+            return Lost(causes=dict.fromkeys(CAUSES, 0))
         return Lost(causes={cause: int(self.state.tally[column]) for cause, column in CAUSES.items()})
 
     def observe(self):
-        k, t = self.kernel, self.state.tally
-        seen = super().observe()
+        k, state = self.kernel, self.plain_state
+        seen, t = super().observe(), state.tally
         cells = seen.carried | {
             "dummy": int(t[k.SPOKEN]) - seen.carried["local"] - seen.carried["forwarded"],
             "released": int(t[k.RELEASED]), "repeated": int(t[k.REPEATS]), "duplicates": int(t[k.DUPLICATES]),
             "resent": int(t[k.RESENT]), "acknowledgements": int(t[k.ACKS]),
             "failed_slots": int(t[k.FAILED_SLOTS]),
         }  # fmt: skip
-        seen.sections["queue_cells"]["max_by_class"] = self.state.longest.tolist()
+        seen.sections["queue_cells"]["max_by_class"] = state.longest.tolist()
         seen.sections["failures"] = self.failures()
-        lost = replace(seen.lost, flows=int(self.broken_flows(self.demand).sum()))
+        lost = replace(seen.lost, flows=int(self.broken_flows(self.demand, state).sum()))
         return replace(seen, carried=cells, lost=lost)
 
     def failures(self):
@@ -134,9 +173,9 @@ class AdverseRack(Rack):
             })  # fmt: skip
         return rows
 
-    def broken_flows(self, flows):
+    def broken_flows(self, flows, state):
         """(flows,) bool: those that are not done, and have an end that is down or lack a cell that nobody will send."""
-        k, state, plan = self.kernel, self.state, self.plan
+        k, plan = self.kernel, self.plan
         down = outage.unpack(state.down, self.fabric.nodes)
         open_ = (state.flow[:, k.FINISH] < 0) & (np.arange(len(flows)) < state.tally[k.STARTED])
         if self.fabric.patience:  # whatever is missing is sent again, as long as anything can move
@@ -167,6 +206,8 @@ class AdverseRack(Rack):
         return super().arrays() | {"outages.seen": self.seen, "outages.repaired": np.array([self.repaired, self.stuck])}
 
     def restore(self, arrays):
+        if self.switch and "held" not in arrays:  # the plain kernel has taken over
+            self.take_over()
         super().restore(arrays)
         self.seen = arrays["outages.seen"].copy()
         self.repaired, self.stuck = int(arrays["outages.repaired"][0]), bool(arrays["outages.repaired"][1])
