@@ -142,10 +142,10 @@ def observed(rack, until=None, seed=1, stops=()):
     run = rack.prepare(flows, seed=seed)
     kernels = [run.code]
     for stop in (*stops, until):
-        rack.advance(run, until=stop)
-        run = rack.thaw(flows, {name: array.copy() for name, array in rack.freeze(run).items()}, seed=seed)
+        run.advance(until=stop)
+        run = rack.thaw(flows, {name: array.copy() for name, array in run.freeze().items()}, seed=seed)
         kernels.append(run.code)
-    return rack.observe(run, flows), kernels
+    return run.observe(), kernels
 
 
 @pytest.mark.parametrize("until", [None, 3 * us, 20 * us])

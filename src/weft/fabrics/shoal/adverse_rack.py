@@ -83,7 +83,7 @@ class AdverseRack(Rack):
 
     @property
     def next_change(self):
-        """When the plain kernel takes over; then every repair: what was declared is looked at before it is withdrawn."""
+        """When the plain kernel takes over; then each repair: what was declared is looked at before it is withdrawn."""
         if self.switch:
             return self.switch * self.fabric.slot_time
         return next((over * self.fabric.slot_time for over in self.ends[self.repaired :]), None)
