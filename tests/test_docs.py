@@ -68,12 +68,23 @@ def test_the_page_of_the_command_line_is_as_generated():
     assert (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8") == page(), "run `make docs`"
 
 
-def test_every_command_is_described():
+def leaves(*words) -> list[tuple[str, ...]]:
+    """Every command below `words`, as `--help` lists them to a user."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main([*words, "--help"]) == 0
+    named = out.getvalue().partition("─ Commands ─")[2]
+    subs = [sub for sub in re.findall(r"^│ (\w[\w-]*) ", named, re.MULTILINE) if words != ("run",)]
+    return [leaf for sub in subs for leaf in leaves(*words, sub)] or [words]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_subcommand_is_described(name):
     text = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
-    for name in ("run", "resume", "sweep", "rerun", "show", "bench", "fabrics", "workloads"):
-        assert f"\n## weft {name}" in text
-        assert name in COMMANDS
-        assert find_spec(f"weft.cli.{name}")
+    assert find_spec(f"weft.cli.{name}")
+    for leaf in leaves(name):
+        title = " ".join(("weft", *leaf))
+        assert f"\n## {title}\n" in text or (leaf == ("run",) and f"\n## {title} FABRIC WORKLOAD\n" in text), title
 
 
 def test_every_command_in_the_readme_parses_and_every_file_it_names_is_there():

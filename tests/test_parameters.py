@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import weft
 from weft.errors import BadInput
-from weft.parameters import REQUIRED, build, parameters
+from weft.parameters import REQUIRED, Hex, build, like, parameters
 from weft.units import Rate, Size, Time, param
 
 
@@ -26,6 +26,10 @@ class Thing:
     fair: bool = param(True, "whether")
     order: Literal["up", "down"] | None = param(None, "way")
     name: str = param("x", "what it is called")
+    layer: Literal[0, 1] = param(1, "of the switches")
+    answer: int = param(7, "a number or a word", words={"all": 99, "none-yet": 98})
+    payload: Hex = param(b"", "bytes")
+    files: tuple[str, ...] = param((), "several texts")
 
 
 FIELDS = {p.name: p for p in parameters(Thing)}
@@ -35,6 +39,7 @@ def test_fields_say_what_they_are():
     assert [(p.name, p.kind, p.optional) for p in FIELDS.values()] == [
         ("count", "int", False), ("guard", "time", False), ("link", "rate", True), ("cell", "size", False),
         ("share", "float", False), ("fair", "bool", False), ("order", "str", True), ("name", "str", False),
+        ("layer", "int", False), ("answer", "int", False), ("payload", "hex", False), ("files", "str", False),
     ]  # fmt: skip
     assert FIELDS["count"].default is REQUIRED
     assert FIELDS["order"].choices == ("up", "down")
@@ -46,6 +51,25 @@ def test_texts_and_plain_values_mean_the_same():
     texts = {"count": "1e3", "guard": "2.5 ns", "link": "100Gbps", "cell": "1KB", "share": "0.25", "fair": "no"}
     plain = {"count": 1000, "guard": 2500, "link": 10**11, "cell": 1000, "share": 0.25, "fair": False}
     assert build(Thing, texts) == build(Thing, plain) == Thing(**plain)
+
+
+def test_words_bytes_and_several_values_are_read():
+    thing = build(Thing, {"count": "1", "answer": "all", "payload": "c0 ffee", "files": ["a", "b"], "layer": "0"})
+    assert (thing.answer, thing.payload, thing.files, thing.layer) == (99, b"\xc0\xff\xee", ("a", "b"), 0)
+    assert build(Thing, {"count": 1, "files": "a"}).files == ("a",)
+    assert [FIELDS["answer"].show(x) for x in (99, 5)] == ["all", "5"]
+    assert FIELDS["payload"].show(b"\xc0") == "c0"
+
+
+def test_a_field_may_be_like_another_s_but_for_its_default():
+    @dataclass(frozen=True, kw_only=True)
+    class Other:
+        guard: Time = like(Thing, "guard")
+        cell: Size = like(Thing, "cell", default=9)
+
+    guard, cell = parameters(Other)
+    assert guard == FIELDS["guard"]
+    assert (cell.help, cell.default, cell.kind) == ("bytes", 9, "size")
 
 
 @given(st.integers(0, 2**62), st.sampled_from(["guard", "link", "cell", "count"]))
@@ -66,7 +90,7 @@ def test_any_text_is_read_or_refused_in_one_sentence(text, name):
     [
         ({}, "count must be given: how many"),
         ({"count": 1, "colour": "red"},
-         "a parameter of Thing must be one of count, guard, link, cell, share, fair, order, name, not 'colour'"),
+         f"a parameter of Thing must be one of {', '.join(FIELDS)}, not 'colour'"),
         ({"count": True}, "count must be a whole number, not True"),
         ({"count": 1.5}, "count must be a whole number, not 1.5"),
         ({"count": [1]}, "count must be a whole number, not [1]"),
@@ -76,6 +100,10 @@ def test_any_text_is_read_or_refused_in_one_sentence(text, name):
         ({"count": 1, "guard": "1e18s"}, "guard: a time must be below 1e30 ps, not '1e18s'"),
         ({"count": 1, "guard": "soon"}, "guard: a time must look like 2750ps or 1.5us, not 'soon'"),
         ({"count": 1, "name": ["a"]}, "name must be a text, not ['a']"),
+        ({"count": 1, "layer": "2"}, "layer must be one of 0, 1, not 2"),
+        ({"count": 1, "answer": "some"}, "answer must be a whole number, all or none-yet, not 'some'"),
+        ({"count": 1, "payload": "c0f"}, "payload must be pairs of hexadecimal digits, not 'c0f'"),
+        ({"count": 1, "files": [["a"]]}, "files must be a text, not ['a']"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_said(given, sentence):
@@ -138,7 +166,7 @@ def test_a_description_survives_a_study_file_and_the_prompt(thing):
     """Object -> what a user would type -> object, once through TOML and once as flags."""
     import tomllib
 
-    shown = {name: FIELDS[name].show(getattr(thing, name)) for name in FIELDS}
+    shown = {name: field.show(getattr(thing, name)) for name, field in FIELDS.items() if not field.many}
     if (shown.get("name") or "").lower() == "none":
         return
     typed = {name: text for name, text in shown.items() if not (text == "none" and getattr(thing, name) is None)}

@@ -1,19 +1,26 @@
-"""The parameters of fabrics and workloads: what a field of a description is called, and how it is read from text.
+"""The parameters of descriptions: what a field is called, and how it is read from text.
 
-The command line and study files read the same fields with the same words: `guard: Time = param(2750, "dark time …")`
-is `--guard 2750ps` at the prompt and `guard = "2750ps"` in a study.
+Commands and study files read their fields here, with the same words: `guard: Time = param(2750, "dark time …")` is
+`--guard 2750ps` at the prompt and `guard = "2750ps"` in a study. What `param` may say of a field beside its help:
+
+also        another name that it answers to
+positional  at the prompt it stands alone, without `--name` in front
+metavar     what `--help` calls its value, where the kind says too little: FILE, LIST
+words       texts that stand for values, as `nothing` does for 2047
 """
 
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from weft.errors import BadInput, BadQuantity
-from weft.units import parse_rate, parse_size, parse_time, show_rate, show_size, show_time
+from weft.units import param, parse_rate, parse_size, parse_time, show_rate, show_size, show_time
 
 REQUIRED = MISSING
 _QUANTITIES = {"time": (parse_time, show_time), "rate": (parse_rate, show_rate), "size": (parse_size, show_size)}
+Hex = Annotated[bytes, "hex"]  # bytes, typed and shown as pairs of hexadecimal digits
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -22,17 +29,34 @@ class Parameter:
     """One field of a description."""
 
     name: str
-    kind: str  # time, rate, size, int, float, bool or str
-    choices: tuple  # what it may be, if that is a short list
-    optional: bool  # whether it may be None
-    default: Any  # or REQUIRED
-    help: str
-    also: str = ""  # another name that it answers to
+    kind: str = "str"  # time, rate, size, int, float, bool, hex or str
+    choices: tuple = ()  # what it may be, if that is a short list
+    optional: bool = False  # whether it may be None
+    default: Any = None  # or REQUIRED
+    help: str = ""
+    also: str = ""
+    many: bool = False  # a tuple of values; at the prompt the flag is repeated
+    positional: bool = False
+    metavar: str = ""
+    words: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, value):
         """The value that `value` stands for, a text or what TOML and JSON make of one."""
         if value is None or (self.optional and isinstance(value, str) and value.lower() == "none"):
             return None
+        if self.many:
+            return tuple(self._one(item) for item in (value if isinstance(value, list | tuple) else [value]))
+        return self._one(value)
+
+    def _one(self, value):
+        if self.words and isinstance(value, str):
+            if value in self.words:
+                return self.words[value]
+            try:
+                return _READ[self.kind](self.name, value)
+            except BadInput:
+                must = f"{_NAMES.get(self.kind, self.kind)}, {' or '.join(self.words)}"
+                raise BadInput(f"{self.name} must be {must}, not {value!r}") from None
         try:
             found = _READ[self.kind](self.name, value)
         except BadQuantity as error:
@@ -40,7 +64,7 @@ class Parameter:
         if isinstance(found, int) and not -(2**63) <= found < 2**63:
             raise BadInput(f"{self.name} must fit 63 bits, not {found:.6e}")
         if self.choices and found not in self.choices:
-            raise BadInput(f"{self.name} must be one of {', '.join(self.choices)}, not {found!r}")
+            raise BadInput(f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {found!r}")
         return found
 
     def show(self, value) -> str:
@@ -49,6 +73,12 @@ class Parameter:
             return "none"
         if isinstance(value, bool):
             return "true" if value else "false"
+        if self.many:
+            return ",".join(map(str, value))
+        if word := next((word for word, meant in self.words.items() if meant == value), None):
+            return word
+        if isinstance(value, bytes):
+            return value.hex()
         if self.kind in _QUANTITIES:
             parse, show = _QUANTITIES[self.kind]
             short = show(value).replace(" ", "")
@@ -58,22 +88,29 @@ class Parameter:
     @property
     def shown_default(self) -> str | None:
         """The default as a user would type it; None where there is none to speak of."""
-        return None if self.default is REQUIRED or self.default is None else self.show(self.default)
+        return None if self.default is REQUIRED or self.default in (None, (), b"") else self.show(self.default)
 
 
 def parameters(cls) -> list[Parameter]:
     """The fields that a call of `cls` takes, in order."""
     hints = get_type_hints(cls, include_extras=True)
-    found = []
-    for field in fields(cls):
-        if not field.init:
-            continue
-        kind, choices, optional = _kind(hints[field.name])
-        about = field.metadata
-        found.append(
-            Parameter(field.name, kind, choices, optional, field.default, about.get("help", ""), about.get("also", ""))
-        )
-    return found
+    return [_parameter(one, hints[one.name]) for one in fields(cls) if one.init]
+
+
+def _parameter(one, hint) -> Parameter:
+    many = get_origin(hint) is tuple
+    kind, choices, optional = _kind(get_args(hint)[0] if many else hint)
+    said = {key: one.metadata[key] for key in _SAID if key in one.metadata}
+    return Parameter(
+        name=one.name, kind=kind, choices=choices, optional=optional or one.default is None, default=one.default,
+        many=many, **said,
+    )  # fmt: skip
+
+
+def like(cls, name: str, **other):
+    """A field such as `cls` has under `name`, with the same default and words but for those in `other`."""
+    model = next(one for one in fields(cls) if one.name == name)
+    return param(other.pop("default", model.default), **{**model.metadata, **other})
 
 
 def build(cls, given: dict):
@@ -97,14 +134,14 @@ def _kind(hint) -> tuple[str, tuple, bool]:
     """(kind, choices, whether None is one of them) of an annotation."""
     if get_origin(hint) is Annotated:
         inner, *marks = get_args(hint)
-        quantity = next((mark for mark in marks if mark in _QUANTITIES), None)
-        return (quantity, (), False) if quantity else _kind(inner)
+        known = next((mark for mark in marks if mark in _READ), None)
+        return (known, (), False) if known else _kind(inner)
     if get_origin(hint) in (Union, UnionType):
         rest = [item for item in get_args(hint) if item is not type(None)]
         kind, choices, _ = _kind(rest[0])
         return kind, choices, len(rest) < len(get_args(hint))
     if get_origin(hint) is Literal:
-        return "str", get_args(hint), False
+        return type(get_args(hint)[0]).__name__, get_args(hint), False
     return (hint.__name__ if hint in (int, float, bool) else "str"), (), False
 
 
@@ -144,6 +181,17 @@ def _str(name, value):
     return str(value)
 
 
+def _hex(name, value):
+    text = "".join(str(value).split()).removeprefix("0x")
+    try:
+        if not text.isascii():
+            raise ValueError
+        return bytes.fromhex(text)
+    except ValueError:
+        shown = text if len(text) <= 40 else text[:37] + "…"
+        raise BadInput(f"{name} must be pairs of hexadecimal digits, not {shown!r}") from None
+
+
 def _bare(value):
     return repr(value) if isinstance(value, str) else str(value)
 
@@ -153,5 +201,8 @@ _READ = {
     "float": _float,
     "bool": _bool,
     "str": _str,
+    "hex": _hex,
     **{kind: (lambda name, value, parse=parse: parse(value)) for kind, (parse, _) in _QUANTITIES.items()},
 }
+_SAID = ("help", "also", "positional", "metavar", "words")
+_NAMES = {"int": "a whole number", "float": "a number"}

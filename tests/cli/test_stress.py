@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from weft.cli import main
-from weft.cli.stress import as_text, conclusions, variants
 from weft.errors import BadInput
 from weft.fabrics.packet import Packet
+from weft.report.stress import conclusions, conclusions_text, variants
 from weft.study import Study
 from weft.units import KB, ms
 from weft.workload import WORKLOADS
@@ -43,7 +43,7 @@ def test_the_text_shows_how_far_each_conclusion_moves_and_what_turns_it_round():
     table += [line("mean", f"seed {k}", r) for k, r in ((2, 0.4), (3, 0.625))]
     table += [line("max", f"seed {k}", None) for k in (2, 3)]
     table += [line("mean", "rto x 10", 1.5, True), line("max", "rto x 10", None)]
-    assert as_text(table) == (
+    assert conclusions_text(table) == (
         "ndp / tcp, W\n"
         "      as it is  seed            rto\n"
         "mean  0.500     0.400 to 0.625  1.500*\n"

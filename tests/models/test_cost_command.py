@@ -1,13 +1,10 @@
 """`weft cost` as its users meet it: what it prints, what its JSON promises, what it says to bad input."""
 
-import contextlib
 import json
 
 import pytest
-from cyclopts import CycloptsError
 
-from weft.cli import cost
-from weft.errors import BadInput, WeftError
+from weft.cli import main
 from weft.models import tables
 from weft.models.cabling import Wiring
 
@@ -17,8 +14,21 @@ PAPERS = ("shoal", "merchant", "stardust", "fpga", "tdma")
 @pytest.fixture
 def run(capsys):
     def call(line):
-        cost.app(line, result_action="return_value", exit_on_error=False, print_error=False)
+        assert main(["cost", *line.split()]) == 0, capsys.readouterr().err
         return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def refused(capsys):
+    """The sentence with which a command is refused."""
+
+    def call(line):
+        assert main(["cost", *line.split()]) == 2
+        name, _, sentence = capsys.readouterr().err.partition(": ")
+        assert name == f"weft cost {line.split()[0]}"
+        return sentence.removesuffix("\n")
 
     return call
 
@@ -95,12 +105,12 @@ def test_a_users_catalogue_fills_a_blank(read, tmp_path):
     assert by_name["Stardust"]["watts"] == pytest.approx(300 * (13 + 0.666 * 3))
 
 
-def test_a_part_that_no_fabric_uses_is_not_ignored_in_a_comparison(run, tmp_path):
+def test_a_part_that_no_fabric_uses_is_not_ignored_in_a_comparison(refused, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('title = "mine"\n[parts.laser]\nprice = "1 USD"\n')
-    with pytest.raises(BadInput) as error:
-        run(f"compare --catalogue {path}")
-    assert str(error.value) == "part 'laser' of mine must be in some paper's catalogue, not in none"
+    assert (
+        refused(f"compare --catalogue {path}") == "part 'laser' of mine must be in some paper's catalogue, not in none"
+    )
 
 
 def test_elements_of_a_full_tree_follow_appendix_a(read):
@@ -163,7 +173,7 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
             "part must be one of fabric manager, fabric manager NIC, host NIC, edge switch of TDMA "
             "testbed, 2012, not 'laser'",
         ),
-        ("fpga --rate fast", "a rate must look like 100Gbps, not 'fast'"),
+        ("fpga --rate fast", "rate: a rate must look like 100Gbps, not 'fast'"),
         ("fpga --design gcq --ports 66", "ports must be a multiple of speedup 4 for gcq, nearest 64 or 68, not 66"),
         ("fpga --clock -1", "clock must be at least 0.001 MHz, not -1"),
         ("shoal --table IX", "table must be one of 1, fig3, fig5, appB, claims of shoal, not 'IX'"),
@@ -174,10 +184,8 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
         ("shoal --plot nowhere/cost.svg", "plot must go into a folder that exists, not 'nowhere'"),
     ],
 )
-def test_what_cannot_be_meant_gets_a_sentence(run, line, message):
-    with pytest.raises(BadInput) as error:
-        run(line)
-    assert str(error.value) == message
+def test_what_cannot_be_meant_gets_a_sentence(refused, line, message):
+    assert refused(line) == message
 
 
 FLAGS = {
@@ -191,11 +199,10 @@ FLAGS = {
 
 
 @pytest.mark.parametrize("command", FLAGS)
-def test_no_number_ends_in_a_traceback(run, command):
+def test_no_number_ends_in_a_traceback(command):
     for flag in FLAGS[command].split():
         for value in ("0", "-1", "3", "64", "999999999999", "9" * 30, "nan"):
-            with contextlib.suppress(WeftError, CycloptsError):
-                run(f"{command} --{flag}={value}")
+            assert main(["cost", command, f"--{flag}={value}"]) in (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -231,12 +238,10 @@ def test_no_number_ends_in_a_traceback(run, command):
         ("currency = 3\n", "merchant", "currency of catalogue mine.toml must be text, not 3"),
     ],
 )
-def test_a_catalogue_that_does_not_go_with_the_command_gets_a_sentence(run, tmp_path, text, line, message):
+def test_a_catalogue_that_does_not_go_with_the_command_gets_a_sentence(refused, tmp_path, text, line, message):
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(BadInput) as error:
-        run(f"{line} --catalogue {path}")
-    assert str(error.value) == message
+    assert refused(f"{line} --catalogue {path}") == message
 
 
 def test_a_shoal_rack_is_powered_where_it_cannot_be_priced(read, tmp_path):
@@ -247,7 +252,7 @@ def test_a_shoal_rack_is_powered_where_it_cannot_be_priced(read, tmp_path):
     assert found["power_w"]["shoal"] == pytest.approx(2549.44)
 
 
-def test_a_wiring_that_cannot_be_read_or_written_gets_a_sentence(run, tmp_path):
+def test_a_wiring_that_cannot_be_read_or_written_gets_a_sentence(refused, tmp_path):
     binary = tmp_path / "cables.csv"
     binary.write_bytes(b"\xff\xfe\x00")
     for line, message in (
@@ -258,15 +263,7 @@ def test_a_wiring_that_cannot_be_read_or_written_gets_a_sentence(run, tmp_path):
             f"wiring must go into a file that can be written, not {str(tmp_path)!r} (Is a directory)",
         ),
     ):
-        with pytest.raises(BadInput) as error:
-            run(f"merchant {line}")
-        assert str(error.value) == message
-
-
-def test_by_itself_the_command_prints_the_sentence_and_exits_with_2(capsys):
-    assert cost.main(["merchant", "--ports", "3000"]) == 2
-    assert capsys.readouterr().err.startswith("weft cost: ports must be k^3/4")
-    assert cost.main(["tdma"]) == 0
+        assert refused(f"merchant {line}") == message
 
 
 def test_asking_for_help_loads_nothing_heavy():
@@ -274,7 +271,7 @@ def test_asking_for_help_loads_nothing_heavy():
     import sys
 
     code = (
-        "import sys, weft.cli.cost; "
-        "sys.exit(any(name in sys.modules for name in ('numpy', 'numba', 'matplotlib', 'scipy')))"
+        "import sys; from weft.cli import main; main(['cost', 'merchant', '--help']); "
+        "sys.exit(any(name in sys.modules for name in ('numba', 'matplotlib', 'scipy', 'weft.fabrics')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, stdout=subprocess.DEVNULL).returncode == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli import cost
+from weft.cli import main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs/models.md", *sorted((ROOT / "docs/models").glob("*.md"))]
@@ -27,7 +27,7 @@ def printed_by(call):
 
 
 def answer(line):
-    return printed_by(lambda: cost.main(line.split()))
+    return printed_by(lambda: main(["cost", *line.split()]))
 
 
 def refreshed(text):

@@ -45,7 +45,7 @@ def test_the_cost_ratio_grows_with_the_price_of_a_circuit_switch(price, more):
 @given(st.floats(0.0, 0.5), st.sampled_from([2, 3]), st.integers(2, 2048))
 def test_the_price_for_a_saving_gives_that_saving(saving, nic, nodes):
     rack = shoal.Rack(nodes=nodes, nic=nic)
-    price = rack.circuit_price(saving)
+    price = rack.switch_price(saving)
     if price >= 0:
         assert rack.cost_ratio(price) == pytest.approx(1 - saving)
 

@@ -12,6 +12,8 @@ from weft.parameters import Parameter as Field
 from weft.units import parse_size, parse_time
 
 RUNNING = Group("Running", sort_key=3)
+PRINTING = Group("Printing", sort_key=4)
+JSON = "print one JSON object on stdout, and nothing else"
 
 
 @Parameter(name="*", group=RUNNING)
@@ -19,9 +21,7 @@ RUNNING = Group("Running", sort_key=3)
 class Output:
     """Options of every command that prints a result."""
 
-    json: Annotated[
-        bool, Parameter(negative="", show_default=False, help="print one JSON object on stdout, and nothing else")
-    ] = False
+    json: Annotated[bool, Parameter(negative="", show_default=False, help=JSON)] = False
     quiet: Annotated[
         bool, Parameter(name=("--quiet", "-q"), negative="", show_default=False, help="show no progress")
     ] = False
@@ -50,7 +50,7 @@ class Resuming(Output):
     @property
     def every(self) -> float:
         """Seconds between checkpoints."""
-        seconds = Field("checkpoint_every", "float", (), False, 60.0, "").read(self.checkpoint_every)
+        seconds = Field("checkpoint_every", "float").read(self.checkpoint_every)
         require(seconds > 0, "checkpoint_every", "above 0 seconds", seconds)
         return seconds
 
@@ -67,7 +67,7 @@ class Running(Resuming):
 
 def whole(name, text) -> int:
     """The whole number that the flag `name` was given."""
-    return Field(name, "int", (), False, None, "").read(text)
+    return Field(name, "int").read(text)
 
 
 def seed(text) -> int:
@@ -95,10 +95,25 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def print_json(data) -> None:
-    """Print one JSON object."""
+def json_flag():
+    """The `--json` of a command that shows no progress."""
+    from weft.cli.flags import keyword
+
+    return keyword(
+        "json", Annotated[bool, Parameter(group=PRINTING, negative="", show_default=False, help=JSON)], False
+    )
+
+
+def print_json(data, dense: bool = False) -> None:
+    """Print one JSON document; `dense` puts it on one line, for large tables."""
     escaped = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
-    print(jsonlib.dumps(data, indent=1, allow_nan=False, ensure_ascii=escaped), flush=True)
+    indent = None if dense else 1
+    print(jsonlib.dumps(data, indent=indent, allow_nan=False, ensure_ascii=escaped, default=_plain), flush=True)
+
+
+def _plain(value):
+    """What NumPy has, as Python has it."""
+    return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def print_result(result, json: bool) -> None:

@@ -15,6 +15,7 @@ from weft.cli.listing import summary
 from weft.fabrics import FABRICS
 from weft.parameters import REQUIRED, parameters
 
+VARIADIC = inspect.Parameter.VAR_POSITIONAL
 COLUMNS = "| | | default | |\n| --- | --- | --- | --- |"
 
 
@@ -30,16 +31,29 @@ def page() -> str:
         f"workload, below, and these; one that would mean two things has its owner's name in front.\n\n"
         + _table(run_options()),
     ]
-    for name in ("resume", "sweep", "rerun", "show", "figure", "fabrics", "workloads"):
-        function = getattr(import_module(f"weft.cli.{name}"), name)
-        parts.append(_command(f"weft {name}", function))
-    parts.append(_command("weft bench shoal", import_module("weft.cli.bench").shoal))
+    parts += [_command(title, function) for title, function in commands()]
     parts.append("## Fabrics")
     parts += [_description(name, catalogue.fabric_class(name)) for name in FABRICS]
     parts.append("## Workloads")
     parts.append("Every fabric carries `poisson` to `trace`; `crossbar` also takes the others, which are cells.")
     parts += [_description(name, cls) for name, cls in catalogue.own_workloads().items()]
     return "\n\n".join(parts) + "\n"
+
+
+def commands():
+    """(name, function) of every command and subcommand, as in `weft wire shoal encode`, but those of `weft run`."""
+    for name in COMMANDS:
+        if name != "run":
+            module = import_module(f"weft.cli.{name}")
+            yield from _leaves(module.make([]) if hasattr(module, "make") else module.app, f"weft {name}")
+
+
+def _leaves(app, title):
+    if app.default_command is not None:
+        yield title, app.default_command
+    for name in app:
+        if not name.startswith("-"):
+            yield from _leaves(app[name], f"{title} {name}")
 
 
 def _command(title, function) -> str:
@@ -55,16 +69,20 @@ def _table(given) -> str:
 def _rows(parameter):
     """A line for a parameter of a command; several for a dataclass of options."""
     kind, *marks = get_args(parameter.annotation)
-    about = next(mark for mark in marks if isinstance(mark, Parameter))
+    about = next((mark for mark in marks if isinstance(mark, Parameter)), None)
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         for field in fields(kind):
             yield from _rows(parameter.replace(name=field.name, default=field.default, annotation=hints[field.name]))
         return
     names = " ".join(f"`{name}`" for name in about.name or ["--" + parameter.name.replace("_", "-")])
-    if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
-        names = f"`{about.metavar or parameter.name.upper()}`"
+    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        names = f"`{about.metavar or parameter.name.upper()}`" + ("…" if parameter.kind is VARIADIC else "")
     default = "" if parameter.default in (None, False, inspect.Parameter.empty) else f"`{parameter.default}`"
+    if callable(about.show_default):
+        default = f"`{about.show_default(None)}`"
+    elif about.required:
+        default = "required"
     yield f"| {names} | {'' if about.metavar is None else about.metavar} | {default} | {about.help} |"
 
 

@@ -19,6 +19,7 @@ from weft.units import Gbps, Rate, param, parse_rate
 
 CATALOGUE = "merchant-2009"
 NETWORKS = {1: "discrete switches", 2: "boards, SFP+", 3: "boards, EEP and QSFP"}
+CHIPS = ("ASIC", "CPU", "PHY", "SFP+", "EEP", "QSFP")
 FIBRES_PER_CABLE = 72  # §IV-A
 POD_PORTS = 144  # ports in the 4 RU chassis of §IV-A
 MODULE_CARDS = 9  # core cards in the 9 RU module of §IV-A
@@ -354,17 +355,14 @@ def _table_4(catalogue):
     return rows
 
 
-_CHIPS = ("ASIC", "CPU", "PHY", "SFP+", "EEP", "QSFP")
-
-
 def _table_5(catalogue):
-    return {f"{part}, network {n}": Switch(network=n).parts()[part] for n in NETWORKS for part in _CHIPS}
+    return {f"{part}, network {n}": Switch(network=n).parts()[part] for n in NETWORKS for part in CHIPS}
 
 
 def _table_6(catalogue):
     return {
         f"{what}, {name}": getattr(catalogue[name], field)
-        for name in _CHIPS
+        for name in CHIPS
         for what, field in (("cost", "price"), ("power", "watts"))
     }
 

@@ -40,13 +40,13 @@ def draw(what: str, path, **given) -> None:
 
 def _shoal(axes, nodes=512, ports=64, catalogue=None):
     price = np.linspace(0, 0.6, 121)
-    if shoal.Rack().circuit_price(catalogue=catalogue) is None:
+    if shoal.Rack().switch_price(catalogue=catalogue) is None:
         raise BadInput("plot must have prices for packet switch, packet NIC and Shoal NIC, not only for some of them")
     for nic in (2, 3):
         rack = shoal.Rack(nodes=nodes, ports=ports, nic=nic)
         (line,) = axes.plot(100 * price, rack.cost_ratio(price, catalogue), label=f"Shoal NIC at {nic} packet NICs")
         for saving in (0, 0.4):
-            axes.plot(100 * rack.circuit_price(saving, catalogue), 1 - saving, "o", color=line.get_color())
+            axes.plot(100 * rack.switch_price(saving, catalogue), 1 - saving, "o", color=line.get_color())
     axes.axhline(1, color="0.7", lw=0.8)
     axes.axhline(0.6, color="0.7", lw=0.8, ls="--")
     axes.set(

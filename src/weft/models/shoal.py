@@ -100,7 +100,7 @@ class Rack:
         shoal, packet = catalogue.price(self.parts()), catalogue.price(self.packet_parts())
         return None if shoal is None or packet is None else shoal / packet
 
-    def circuit_price(self, saving=0.0, catalogue: Catalogue | None = None):
+    def switch_price(self, saving=0.0, catalogue: Catalogue | None = None):
         """What a circuit switch may cost, in packet switches, for the network to be cheaper by `saving`.
 
         None if a price is missing.
@@ -313,10 +313,10 @@ def _claims(catalogue):
         "NIC power, packet network": nic_watts(overhead=0, bandwidth=0.5),
         "packet switches": rack.packet_switches,
         "circuit switches": rack.circuit_switches,
-        "parity, NIC x3": 100 * thrice.circuit_price(0, catalogue),
-        "parity, NIC x2": 100 * rack.circuit_price(0, catalogue),
-        "40 % cheaper, NIC x3": 100 * thrice.circuit_price(0.4, catalogue),
-        "40 % cheaper, NIC x2": 100 * rack.circuit_price(0.4, catalogue),
+        "parity, NIC x3": 100 * thrice.switch_price(0, catalogue),
+        "parity, NIC x2": 100 * rack.switch_price(0, catalogue),
+        "40 % cheaper, NIC x3": 100 * thrice.switch_price(0.4, catalogue),
+        "40 % cheaper, NIC x2": 100 * rack.switch_price(0.4, catalogue),
         "circuit switch by package area": 100 * circuit_area(),
         **{f"package area, {what}": 100 * share for what, share in AREA.items()},
         "chassis, ports at 10 Gb/s": straw.facts["ports_10g"],

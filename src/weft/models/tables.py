@@ -11,7 +11,7 @@ not known  one side is missing: unreadable in our copy, never printed, or measur
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from functools import cache
@@ -91,21 +91,18 @@ class Table:
         return {word: words.count(word) for word in (SAME, INPUT, FITTED, DIFFERS, NOT_KNOWN) if word in words}
 
     def __str__(self):
-        notes, lines = [], []
-        for row in self.rows:
-            mark = ""
-            if row.note:
-                if row.note not in notes:
-                    notes.append(row.note)
-                mark = f"[{notes.index(row.note) + 1}]"
+        marks, feet = numbered([row.note] if row.note else [] for row in self.rows)
+        lines = []
+        for row, mark in zip(self.rows, marks, strict=True):
             gap = "" if row.difference is None else _show(row.difference, sign=True)
+            mark = mark and f"[{mark}]"
             lines.append(
                 (row.claim, row.name, _show(row.printed), _show(row.computed), gap, row.unit, row.verdict, mark)
             )
         text = columns(
             ("claim", "", "printed", "computed", "difference", "unit", "verdict", "note"), lines, right=(2, 3, 4)
         )
-        foot = [f"[{i}] {note}" for i, note in enumerate(notes, 1)] + ([self.note] if self.note else [])
+        foot = feet + ([self.note] if self.note else [])
         return "\n".join([self.title, "", text, *([""] if foot else []), *foot])
 
 
@@ -180,6 +177,29 @@ def columns(head: Sequence[str], lines: Sequence[Sequence[str]], right=()) -> st
         "  ".join(p(cell, w) for p, cell, w in zip(pad, line, wide, strict=True)).rstrip()
         for line in (grid[0], rule, *grid[1:])
     )
+
+
+def listed(title: str, pairs: Sequence[tuple[str, str | None]], notes: Sequence[str] = ()) -> str:
+    """A title, then name and value in two columns, then notes; a value that is None is left out."""
+    known = [(name, value) for name, value in pairs if value is not None]
+    wide = max(len(name) for name, _ in known)
+    lines = [title, "", *(f"{name:<{wide}}  {value}" for name, value in known)]
+    return "\n".join([*lines, *([""] if notes else []), *notes])
+
+
+def numbered(notes: Iterable[Sequence[str]]) -> tuple[list[str], list[str]]:
+    """For each line the numbers of its notes, as in `1 3`; and the notes as `[1] …`, each said once."""
+    known: list[str] = []
+    marks = []
+    for line in notes:
+        known += [note for note in line if note not in known]
+        marks.append(" ".join(str(known.index(note) + 1) for note in line))
+    return marks, [f"[{k}] {note}" for k, note in enumerate(known, 1)]
+
+
+def number(value, unit: str = "") -> str | None:
+    """A number with its unit, None if there is none."""
+    return None if value is None else f"{show(value)}{' ' if unit else ''}{unit}"
 
 
 def plain(value):

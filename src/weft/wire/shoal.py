@@ -14,6 +14,8 @@ length    the header has no room for one, so that of a packet is the first two b
 from dataclasses import dataclass, field, fields
 
 from weft.errors import BadInput, require
+from weft.parameters import Hex
+from weft.units import param
 from weft.wire.crc import CRC8_SAE_J1850
 from weft.wire.format import Format
 
@@ -58,14 +60,14 @@ PACKET = 65_535  # bytes of the longest packet they can say
 class Cell:
     """A cell as its header and payload say. `dst` and `src` are the ends of its flow, not of this hop."""
 
-    dst: int
-    src: int
-    seq: int = 0
-    feedback: int = NOTHING
-    start: bool = False
-    end: bool = False
-    dropped: bool = False
-    payload: bytes = b""
+    dst: int = param(help="destination of the cell's flow; an empty cell has its source here")
+    src: int = param(help="source of the cell's flow")
+    seq: int = param(0, "sequence number within the flow")
+    feedback: int = param(NOTHING, "rate limit feedback: a number of cells, nothing, or not-applicable", words=CODES)
+    start: bool = param(False, "the cell is the first of its packet")
+    end: bool = param(False, "the cell is the last of its packet")
+    dropped: bool = param(False, "the last cell that came from the receiver was dropped")
+    payload: Hex = param(b"", "payload, padded with zeros")
 
     @property
     def empty(self) -> bool:
