@@ -7,6 +7,7 @@ from weft.errors import BadInput
 from weft.models import fpga, tables
 from weft.models.fpga import Design, memory_of, most_ports, naive_ports
 from weft.models.parts import Catalogue
+from weft.prototypes import fpga as prototype
 from weft.units import Gbps
 
 DEVICES = Catalogue.named("fpga-2019").parts
@@ -74,10 +75,10 @@ def test_the_fitted_crossing_is_the_least_squares_of_the_measured_table():
             built = Design(design="gcq", ports=int(name[1].split()[0]), width=int(name[2].split()[0]))
             period = 1e9 / built.measured_clock
             slow.append(period)
-            rest.append(float(row["printed"]) - period / 4 * (fpga.MEMORY_CYCLES + built.ports / 4))
+            rest.append(float(row["printed"]) - period / 4 * (prototype.MEMORY_CYCLES + built.ports / 4))
     best = np.linalg.lstsq(np.array(slow)[:, None], np.array(rest), rcond=None)[0][0]
     assert len(slow) == 11
-    assert best == pytest.approx(fpga.CROSSING_CYCLES, abs=5e-4)
+    assert best == pytest.approx(prototype.CROSSING_CYCLES, abs=5e-4)
 
 
 def test_the_fitted_cycles_of_the_memory_are_the_best_whole_number():
@@ -91,7 +92,7 @@ def test_the_fitted_cycles_of_the_memory_are_the_best_whole_number():
                 total += (period * (cycles + np.log2(built.ports)) / float(row["printed"]) - 1) ** 2
         return total
 
-    assert min(range(1, 8), key=error) == fpga.MEMORY_CYCLES
+    assert min(range(1, 8), key=error) == prototype.MEMORY_CYCLES
 
 
 def test_latency_falls_with_the_clock_and_is_unknown_for_islip():

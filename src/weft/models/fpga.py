@@ -12,15 +12,14 @@ from weft.errors import BadPart, require
 from weft.models import tables
 from weft.models.limits import within
 from weft.models.parts import Catalogue, Part
+from weft.prototypes import fpga as prototype
+from weft.prototypes.fpga import TARGET
 from weft.units import Gbps, Rate, param
 
 CATALOGUE = "fpga-2019"
 DESIGNS = ("islip", "smislip", "gcq")
-TARGET = 40_000_000  # Hz, Table II
 TARGET_DEVICE = "XCVU9P"
 LANES = 64  # bits: widths of Table II are the least multiples of it that carry the rate at 40 MHz
-MEMORY_CYCLES = 3  # C_MBS: not printed, fitted to Table VI through eq. (6)
-CROSSING_CYCLES = 7.471  # C_wr + C_rd: not printed, least squares on Table VI through eq. (7) on the fast clock
 FIFO_FACTOR = 2.70406  # F: not printed, fitted to the 368.738 Mb of section V-C
 TRANSCEIVER_NS = (13.65, 96.75)  # §IV-B2: least and most of a 10 Gb/s transceiver
 
@@ -88,27 +87,18 @@ class Design:
         return int(total) if total.ndim == 0 else total
 
     def latency_ns(self, clock: float = TARGET, pipeline: str = "fast"):
-        """Port-to-port latency by eqs. (6) and (7); None for islip, which has none in the paper.
-
-        gcq's pipeline stages are printed on the slow clock; on that clock they alone take longer at 64 ports
-        than was measured, so ours count the fast one unless `pipeline` is "slow".
-        """
+        """Port-to-port latency by eqs. (6) and (7), see weft.prototypes.fpga; None for islip, which has none."""
         period = 1e9 / np.asarray(clock, float)
-        n = np.asarray(self.ports, float)
         if self.design == "smislip":
-            return (period * (MEMORY_CYCLES + np.log2(n)))[()]
+            return prototype.shared_memory_latency(self.ports, period)
         if self.design == "gcq":
-            fast = period / self.speedup
-            stage = fast if pipeline == "fast" else period
-            return (period * CROSSING_CYCLES + fast * MEMORY_CYCLES + stage * n / self.speedup)[()]
+            return prototype.grouped_latency(self.ports, period, self.speedup, pipeline)
         return None
 
     @property
     def measured_clock(self) -> float | None:
         """The highest clock in Hz that Table V reports for this design, if it was built."""
-        key = f"clock, {self.design}, {self.ports} ports, {self.width} bit"
-        row = next((row for row in tables.printed("fpga")["V"]["row"] if row["name"] == key), None)
-        return float(row["printed"]) * 1e6 if row and "printed" in row else None
+        return prototype.clock(self.design, self.ports, self.width)
 
     @property
     def outcome(self) -> str | None:

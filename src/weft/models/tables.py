@@ -148,7 +148,14 @@ def beside(paper: str, key: str, computed: Mapping) -> Table:
 def printed(paper: str) -> dict:
     """The printed tables of `paper` by key, as data."""
     text = (resources.files("weft.models") / "printed" / f"{paper}.toml").read_text(encoding="utf-8")
-    return {page["key"]: page for page in tomllib.loads(text, parse_float=Decimal)["table"]}
+    pages = tomllib.loads(text, parse_float=Decimal)["table"]
+    return {page["key"]: _elsewhere(page) if "see" in page else page for page in pages}
+
+
+def _elsewhere(page):
+    """A table that is kept in weft.prototypes: what was measured there is read by simulations as well."""
+    text = (resources.files("weft.prototypes") / page["see"]).read_text(encoding="utf-8")
+    return next(one for one in tomllib.loads(text, parse_float=Decimal)["table"] if one["key"] == page["key"])
 
 
 def value(paper: str, key: str, name: str):

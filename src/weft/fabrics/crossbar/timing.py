@@ -2,13 +2,13 @@
 
 The simulator counts slots; a slot is the time a cell takes on the line. Inside the switch a cell passes stages that are
 counted in cycles of a clock, and waits in between. What a cell needs without waiting is the sum of its stages. The
-paper's own formulas and its measured clocks are in `weft.models.fpga`.
+clocks that the paper's switches reached, and its formulas, are in `weft.prototypes.fpga`.
 """
 
 from functools import cache
 from typing import NamedTuple
 
-from weft.models import fpga
+from weft.prototypes import fpga
 from weft.units import ns, s
 
 DESIGNS = {"voq": "islip", "shared": "smislip", "gcq": "gcq"}  # what the paper calls them
@@ -22,18 +22,17 @@ def measured_cycle(buffers: str, ports: int, bits: int) -> int | None:
     """Clock period in ps that the paper reached for this design (Table V), or None."""
     if buffers not in DESIGNS:
         return None
-    clock = fpga.Design(design=DESIGNS[buffers], ports=ports, width=bits, speedup=1).measured_clock
+    clock = fpga.clock(DESIGNS[buffers], ports, bits)
     return None if clock is None else round(s / clock)
 
 
 def formula(buffers: str, ports: int, group: int, cycle: int) -> dict[str, float]:
     """Latency in ns by the paper's equation for this design, if there is one; eq. (7) with both readings of C_p."""
-    clock = s / cycle
+    period = 1e9 / (s / cycle)  # ns
     if buffers == "shared":
-        return {"eq6": float(fpga.Design(design="smislip", ports=ports).latency_ns(clock))}
+        return {"eq6": float(fpga.shared_memory_latency(ports, period))}
     if buffers == "gcq":
-        design = fpga.Design(design="gcq", ports=ports, speedup=group)
-        printed, fast = (float(design.latency_ns(clock, pipeline)) for pipeline in ("slow", "fast"))
+        printed, fast = (float(fpga.grouped_latency(ports, period, group, way)) for way in ("slow", "fast"))
         return {"eq7": printed, "eq7_fast_pipeline": fast}
     return {}
 
