@@ -20,6 +20,8 @@ _WHERE = {
     **dict.fromkeys(("run", "Interrupted"), "weft.experiment"),
     "Checkpoint": "weft.checkpoint",
     **dict.fromkeys(("Study", "Runs"), "weft.study"),
+    # what it would cost
+    "cost": "weft.models.price",
     # what came out
     "Result": "weft.metrics",
     # what can go wrong

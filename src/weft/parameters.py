@@ -10,7 +10,7 @@ words       texts that stand for values, as `nothing` does for 2047
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -111,6 +111,15 @@ def like(cls, name: str, **other):
     """A field such as `cls` has under `name`, with the same default and words but for those in `other`."""
     model = next(one for one in fields(cls) if one.name == name)
     return param(other.pop("default", model.default), **{**model.metadata, **other})
+
+
+def told(thing) -> str:
+    """A description in a line: its class, and each field that is not at its default as a user would type it."""
+    if not is_dataclass(thing):
+        return type(thing).__name__
+    given = [(one, getattr(thing, one.name)) for one in parameters(type(thing))]
+    said = [f"{one.name} {one.show(value)}" for one, value in given if value != one.default]
+    return ", ".join([type(thing).__name__, *said])
 
 
 def build(cls, given: dict):

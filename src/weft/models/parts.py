@@ -88,6 +88,16 @@ class Bill(Mapping):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StandIn:
+    """Parts of a catalogue that make up, or can stand for, a part that a fabric lists."""
+
+    part: str  # as in "packet switch of 24 x 10 Gbps"
+    bill: Bill  # what is paid for, and draws power
+    boxes: Bill | None = None  # what takes space, where that is something else
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Catalogue:
     """Parts by name, with the date and the source of their numbers."""
 
@@ -96,6 +106,8 @@ class Catalogue:
     currency: str = "USD"
     date: str = ""
     source: str = ""
+    stands_for: tuple[StandIn, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)  # kind of part -> why nobody counts it here
 
     @classmethod
     def load(cls, path) -> "Catalogue":
@@ -133,6 +145,8 @@ class Catalogue:
             date=date,
             source=page.get("source", ""),
             parts={name: _part(name, entry, currency, date, where) for name, entry in shelf.items()},
+            stands_for=tuple(_stand_in(entry, where) for entry in page.get("stands_for", ())),
+            left_out=page.get("left_out", {}),
         )
 
     def __getitem__(self, name: str) -> Part:
@@ -161,7 +175,10 @@ class Catalogue:
             }
             fitted = part.fitted if {"price", "watts"} & known.keys() else old.fitted
             merged[name] = replace(old, **known, fitted=fitted, facts={**old.facts, **part.facts})
-        return replace(self, parts=merged, currency=currency, title=f"{self.title} with {other.title}")
+        return replace(
+            self, parts=merged, currency=currency, title=f"{self.title} with {other.title}",
+            stands_for=(*other.stands_for, *self.stands_for), left_out={**self.left_out, **other.left_out},
+        )  # fmt: skip
 
     @property
     def prices(self) -> bool:
@@ -203,6 +220,21 @@ class Catalogue:
         if self.unknown(bill, what):
             return None
         return sum(n * getattr(self[name], what) for name, n in bill.items())
+
+
+def _stand_in(entry, where):
+    known = {"part": str, "is": dict, "in": dict, "note": str}
+    if not isinstance(entry, dict) or not {"part", "is"} <= entry.keys() <= known.keys():
+        raise BadPart(
+            f"stands_for of {where} must be tables of part and is, with in and note if need be, not {entry!r}"
+        )
+    for key, value in entry.items():
+        counts = value.values() if isinstance(value, dict) else ()
+        if not isinstance(value, known[key]) or not all(type(count) is int for count in counts):
+            kind = "counts by part" if known[key] is dict else "text"
+            raise BadPart(f"{key} of stands_for in {where} must be {kind}, not {value!r}")
+    boxes = Bill(entry["in"]) if "in" in entry else None
+    return StandIn(part=entry["part"], bill=Bill(entry["is"]), boxes=boxes, note=entry.get("note", ""))
 
 
 def _part(name, entry, currency, date, where):

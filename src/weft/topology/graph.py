@@ -2,13 +2,14 @@
 
 import csv
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from weft.errors import BadInput, require
-from weft.units import parse_rate, parse_time
+from weft.units import parse_rate, parse_time, show_rate
 
 FASTEST = SLOWEST = 2**62  # b/s, ps: what a machine word holds, and a sum of two
 
@@ -72,6 +73,19 @@ class Topology:
     def links_of(self, node: int) -> list[int]:
         """Every link with an end at `node`."""
         return np.flatnonzero((self.ends == node).any(1)).tolist()
+
+    def parts(self) -> dict[str, int]:
+        """Switches by the ports they use and the fastest of them, NICs and cables: counts by name."""
+        ports = np.bincount(self.ends.reshape(-1), minlength=self.nodes)
+        fastest = np.zeros(self.nodes, np.int64)
+        np.maximum.at(fastest, self.ends, self.rate[:, None])
+        rates = [show_rate(rate) for rate in fastest.tolist()]
+        names = [f"packet switch of {ports[n]} x {rates[n]}" for n in range(self.hosts, self.nodes)]
+        names += [f"packet NIC of {rates[h]}" for h in range(self.hosts)]
+        to_host = (self.ends < self.hosts).any(1).tolist()
+        for host, rate in zip(to_host, self.rate.tolist(), strict=True):
+            names.append(f"{'host cable' if host else 'cable'} of {show_rate(rate)}")
+        return dict(Counter(names))
 
 
 def _some(names) -> str:

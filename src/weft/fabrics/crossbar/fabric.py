@@ -10,7 +10,7 @@ from weft.errors import BadInput, require
 from weft.fabrics.base import Fabric
 from weft.fabrics.crossbar import timing
 from weft.fabrics.crossbar.timing import Stage
-from weft.units import Gbps, Rate, Size, Time, param, show_number, show_time, wire_time
+from weft.units import Gbps, Rate, Size, Time, param, show_number, show_rate, show_time, wire_time
 from weft.workload.demand import Demand, Planned
 from weft.workload.flows import LATEST, Flows
 from weft.workload.traffic import Cells
@@ -196,6 +196,14 @@ class Crossbar(Fabric):
         read = ready + (out - ready) % self.group
         seen = -(-(read + self.crossings[1]) // fast)
         return max(seen, read // fast + 1) - slot  # outputs take what was there when the slot began
+
+    def parts(self) -> dict[str, int]:
+        """What it is made of: one switch; `gates` says what that takes of an FPGA."""
+        return {f"FPGA crossbar of {self.ports} x {show_rate(self.link)}": 1}
+
+    def gates(self) -> dict:
+        """Which of the paper's designs this is, and its sizes."""
+        return timing.gates(self)
 
     def ideal(self, flows) -> np.ndarray:
         """(f,) int64 ps: no flow can be faster than its cells one after another through an empty switch."""

@@ -37,6 +37,25 @@ def formula(buffers: str, ports: int, group: int, cycle: int) -> dict[str, float
     return {}
 
 
+def gates(switch) -> dict:
+    """Which of the paper's designs a Crossbar is, with its sizes in the paper's words; `why` it is none, where so."""
+    design = DESIGNS.get(switch.buffers)
+    if design is None:
+        return {
+            "design": None,
+            "why": f"the paper has equations for {', '.join(DESIGNS)} buffers, not {switch.buffers}",
+        }
+    sizes = {"ports": switch.ports, "rate": switch.link, "width": switch.cell * 8, "depth": switch.queue_depth}
+    if design != "gcq":
+        return {"design": design, **sizes}
+    if switch.output != switch.inner:
+        deep = f"{switch.output} and {switch.inner} cells"
+        return {"design": None, "why": f"eq. (5) has output buffers as deep as the memory of a sub-switch, not {deep}"}
+    return {
+        "design": design, **sizes, "depth": switch.inner, "voq_depth": switch.queue_depth, "speedup": switch.group
+    }  # fmt: skip
+
+
 def log2_up(ports: int) -> int:
     """log2 of the ports, rounded up."""
     return (ports - 1).bit_length()

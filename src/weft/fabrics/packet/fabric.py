@@ -115,6 +115,10 @@ class Packet(Fabric):
         """Whether ports count their backlog in ps and need no event of their own: see network.py."""
         return self.settings.queue == "droptail" and not self.settings.share
 
+    def parts(self) -> dict[str, int]:
+        """What the network is made of: switches by the ports they use, NICs and cables."""
+        return self.graph.parts()
+
     @property
     def payload(self) -> int:
         """Bytes of a flow in a full packet."""

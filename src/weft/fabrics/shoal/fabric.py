@@ -12,7 +12,8 @@ from weft.fabrics.shoal.rack import Rack
 from weft.failures import entries
 from weft.schedule import clock, outage
 from weft.schedule.rotation import Rounds, rounds
-from weft.units import Gbps, Rate, Size, Time, ms, param, s, show_number, show_time, wire_time
+from weft.topology.circuit import CircuitClos
+from weft.units import Gbps, Rate, Size, Time, ms, param, s, show_number, show_rate, show_time, wire_time
 from weft.workload.flows import LATEST
 
 NODES = 32_767  # the kernel's queue words hold no more
@@ -195,6 +196,12 @@ class Shoal(Fabric):
     def capacity(self) -> float:
         """Cells a node can send per slot: channels, less the places of an epoch in which it faces nobody."""
         return (self.nodes - 1) / self.rounds.slots
+
+    def parts(self) -> dict[str, int]:
+        """What the rack is made of: NICs, and for each channel a Clos of circuit switches, of 64 ports unless given."""
+        clos = CircuitClos(nodes=self.nodes, ports=self.ports or 64, planes=self.lanes)
+        switch = f"circuit switch of {clos.ports} x {show_rate(self.link // self.lanes)}"
+        return {switch: clos.switches, f"Shoal NIC of {show_rate(self.link)}": self.nodes}
 
     def cells(self, size):
         """Cells that so many bytes take."""

@@ -18,14 +18,26 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prices:
+class Overrides:
+    """Prices and watts of the user's own."""
+
+    catalogue: tuple[str, ...] = param((), "a TOML file that overrides or adds", metavar="FILE")
+    price: tuple[str, ...] = param((), "another price, as in SFP+=100", metavar="PART=PRICE")
+    watts: tuple[str, ...] = param((), "other watts, as in SFP+=1.5", metavar="PART=WATTS")
+
+    @property
+    def changes(self) -> list[tuple[str, dict[str, float]]]:
+        """(part, its new price or watts) of every single number given."""
+        given = [("price", text) for text in self.price] + [("watts", text) for text in self.watts]
+        return [_assignment(field, text) for field, text in given]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices(Overrides):
     """Where prices and watts come from, and what is shown of them."""
 
     table: str | None = param(None, "a printed table with ours beside it, such as VII; or all")
     plot: str | None = param(None, "draw a picture into this svg, png or pdf", metavar="FILE")
-    catalogue: tuple[str, ...] = param((), "a TOML file that overrides or adds", metavar="FILE")
-    price: tuple[str, ...] = param((), "another price, as in SFP+=100", metavar="PART=PRICE")
-    watts: tuple[str, ...] = param((), "other watts, as in SFP+=1.5", metavar="PART=WATTS")
 
     def shelf(self, name: str) -> Catalogue:
         """The catalogue `name` with the user's own on top."""
@@ -34,14 +46,8 @@ class Prices:
             mine = Catalogue.load(path)
             # Shoal's paper counts in packet switches; a user may well count in dollars
             catalogue = catalogue | mine if name == "shoal-2019" else catalogue.under(mine)
-        return self.changed(catalogue)
-
-    def changed(self, catalogue: Catalogue) -> Catalogue:
-        """`catalogue` with the single prices and watts that were given."""
-        for field, given in (("price", self.price), ("watts", self.watts)):
-            for text in given:
-                part, value = _assignment(field, text)
-                catalogue = catalogue.change(part, **{field: value})
+        for part, values in self.changes:
+            catalogue = catalogue.change(part, **values)
         return catalogue
 
     def printed(self, model, paper: str, catalogue: Catalogue) -> Answer | None:
@@ -66,7 +72,7 @@ class Prices:
             plots.draw(what, self.plot, **given)
 
 
-def _assignment(field, text):
+def _assignment(field, text) -> tuple[str, dict[str, float]]:
     part, _, number = text.rpartition("=")
     try:
         value = float(number)
@@ -74,4 +80,4 @@ def _assignment(field, text):
         part = ""
     if not part:
         raise BadInput(f"{field} must look like SFP+=100, not {text!r}")
-    return part, value
+    return part, {field: value}
