@@ -1,0 +1,100 @@
+"""Every command of README and docs, and every fabric with every workload, as people type them.
+
+In a pseudo-terminal and in a pipe, without `--json` or `--quiet` unless the page says so, so that progress bars and
+tables are on. What takes long is listed in `long.toml` and run by verification/commands.py.
+"""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from typed import LONG, PAGES, ROOT, Said, Typist, commands, listed, prepared
+
+MODES = pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
+TINY = {  # what a workload needs to be small
+    **dict.fromkeys(("poisson", "bursts", "hotspot", "survivors"), "--load 0.3 --flows 60 --sizes fixed:20KB"),
+    "incast": "--fan-in 4 --bytes 20KB",
+    "outcast": "--fan-out 4 --bytes 20KB",
+    "alltoall": "--bytes 3KB",
+    "shuffle": "--bytes 20KB --mappers 4 --reducers 4",
+    "permutation": "--duration 100us",
+    "longflows": "--duration 100us --flows 20",
+    "shorts": "--flows 100",
+    "disaggregated": "--flows 60",
+    "trace": f"--trace {ROOT / 'examples/trace.csv'}",
+}
+FINGERPRINT = re.compile(r"fingerprint\s+([0-9a-f]{32})")
+CELLS = "--load 0.5 --slots 2000"
+SIZES = {"shoal": "--nodes 16", "crossbar": "--ports 16"}  # of a fabric; the others have hosts
+
+
+@pytest.fixture(scope="module")
+def typist():
+    with Typist() as one:
+        yield one
+
+
+@pytest.fixture
+def place(tmp_path):
+    return prepared(tmp_path)
+
+
+@MODES
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+def test_every_command_of_a_page_can_be_typed(typist, place, page, terminal):
+    for command in commands(page):
+        if command.line in LONG:
+            continue
+        said = typist.types(command.tokens, terminal=terminal, folder=place)
+        assert said.done, (command.line, said.text)
+        if command.shown and not terminal:
+            assert command.shows(said.out), (command.line, said.out)
+
+
+def test_what_is_listed_as_long_is_on_some_page():
+    known = {command.line for page in PAGES for command in commands(page)}
+    assert set(LONG) <= known
+
+
+def tiny(fabric, workload) -> list[str]:
+    """The tokens of a small run."""
+    return ["run", fabric, workload, *SIZES.get(fabric, "--hosts 16").split(), *TINY.get(workload, CELLS).split()]
+
+
+@pytest.mark.parametrize("fabric", listed("run"))
+def test_every_workload_of_a_fabric_can_be_typed(typist, fabric):
+    """Both ways, and both ways to the same fingerprint."""
+    typist.practises([*tiny(fabric, "incast"), "--quiet"])
+    for workload in listed("run", fabric):
+        tokens = tiny(fabric, workload)
+        prints = []
+        for terminal in (True, False):
+            said = typist.types(tokens, terminal=terminal)
+            assert said.done, (tokens, said.text)
+            prints += FINGERPRINT.findall(said.text)
+        assert len(prints) == 2 and prints[0] == prints[1], tokens
+
+
+def test_a_process_of_its_own_on_a_terminal_of_its_own_says_the_same(typist):
+    """The forked command is no other than the one that a shell starts."""
+    tokens = tiny("shoal", "incast")
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "weft", *tokens], {**os.environ, "TERM": "xterm"})
+    heard = b""
+    while True:
+        try:
+            more = os.read(screen, 1 << 16)
+        except OSError:
+            break
+        heard += more
+    os.close(screen)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    piped = subprocess.run([sys.executable, "-m", "weft", *tokens], capture_output=True, text=True, check=True)
+    said = [Said(0, heard.decode(), "", 0), Said(0, piped.stdout, piped.stderr, 0)]
+    said += [typist.types(tokens, terminal=way) for way in (True, False)]
+    assert len({FINGERPRINT.search(one.text)[1] for one in said}) == 1
