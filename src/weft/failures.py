@@ -94,10 +94,11 @@ def outages(plan: str | Iterable[str], counts: dict, *, planes: int = 1, seed: i
     out = []
     for k, (found, share) in enumerate(asked):
         if share is not None:
-            found = _drawn(*share, counts, taken, key(seed, STREAM + k))
+            entry, kind, number, plane, way = share
+            found = _drawn(entry, kind, number, plane, way, counts, taken, key(seed, STREAM + k))
             taken |= {(outage.what, outage.which) for outage in found}
         out += found
-    seen = {}
+    seen: dict[tuple, list[Outage]] = {}
     for later in out:
         alike = seen.setdefault((later.what, later.which), [])
         for earlier in alike:

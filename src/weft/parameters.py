@@ -9,7 +9,7 @@ metavar     what `--help` calls its value, where the kind says too little: FILE,
 words       texts that stand for values, as `nothing` does for 2047
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from types import UnionType
@@ -205,13 +205,17 @@ def _bare(value):
     return repr(value) if isinstance(value, str) else str(value)
 
 
-_READ = {
+def _reader(parse) -> Callable:
+    return lambda name, value: parse(value)
+
+
+_READ: dict[str, Callable] = {
     "int": _int,
     "float": _float,
     "bool": _bool,
     "str": _str,
     "hex": _hex,
-    **{kind: (lambda name, value, parse=parse: parse(value)) for kind, (parse, _) in _QUANTITIES.items()},
+    **{kind: _reader(parse) for kind, (parse, _) in _QUANTITIES.items()},
 }
 _SAID = ("help", "also", "positional", "metavar", "words")
 _NAMES = {"int": "a whole number", "float": "a number"}

@@ -42,11 +42,11 @@ def figure(
 
     if not name:
         return _list(common.json)
-    module, workers = papers.figure(name), options.whole("workers", workers)
+    module, processes = papers.figure(name), options.whole("workers", workers)
     papers.at_paper_scale(scale)
     with watching(None, quiet=common.quiet, json=common.json) as progress:
         try:
-            answer = papers.answer(name, scale, output, workers=workers, progress=progress)
+            answer = papers.answer(name, scale, output, workers=processes, progress=progress)
         except KeyboardInterrupt:
             kept = f"; the same command goes on from what {output} holds" if output else ""
             raise KeyboardInterrupt(f"interrupted{kept}") from None

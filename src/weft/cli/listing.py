@@ -7,7 +7,7 @@ from weft.parameters import REQUIRED, parameters
 
 def summary(cls) -> str:
     """The first sentence of a class."""
-    return inspect.getdoc(cls).partition("\n")[0]
+    return (inspect.getdoc(cls) or "").partition("\n")[0]
 
 
 def as_data(name, cls) -> dict:

@@ -141,8 +141,8 @@ def _price(parts, catalogue) -> Sum | None:
     bill, boxes, notes = Bill(), Bill(), []
     used = bought = 0
     for name, count in parts.items():
-        wanted = Wanted.named(name)
-        stand_in = None if wanted is None else _smallest(wanted, catalogue)
+        wanted = Wanted.named(name) or Wanted(name, 0, 0)
+        stand_in = _smallest(wanted, catalogue)
         if name in catalogue.parts:
             bill, boxes = bill + Bill({name: count}), boxes + Bill({name: count})
         elif stand_in is not None:
@@ -151,8 +151,8 @@ def _price(parts, catalogue) -> Sum | None:
             if _said(stand_in) != wanted:
                 notes.append(f"assumed: a whole {stand_in.part} for each {name}")
             notes += [stand_in.note] if stand_in.note else []
-        elif (wanted.kind if wanted else name) in catalogue.left_out:
-            notes.append(f"left out, {name}: {catalogue.left_out[wanted.kind if wanted else name]}")
+        elif wanted.kind in catalogue.left_out:
+            notes.append(f"left out, {name}: {catalogue.left_out[wanted.kind]}")
         else:
             return None
     if not bill:
@@ -193,11 +193,11 @@ def _missing(parts, shelves) -> list[str]:
     """A sentence for each part that no catalogue has, or for all of them if none has them together."""
     sentences = []
     for name in parts:
-        wanted = Wanted.named(name)
-        kind = wanted.kind if wanted else name
+        wanted = Wanted.named(name) or Wanted(name, 0, 0)
+        kind = wanted.kind
         if any(name in shelf.parts or kind in shelf.left_out for shelf in shelves.values()):
             continue
-        if wanted and any(_smallest(wanted, shelf) for shelf in shelves.values()):
+        if any(_smallest(wanted, shelf) for shelf in shelves.values()):
             continue
         sizes = [
             f"{one.part.removeprefix(f'{kind} of ')} ({shelf})"

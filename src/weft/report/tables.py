@@ -1,6 +1,6 @@
 """Tables for the terminal: one run, and many."""
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -39,7 +39,7 @@ def run_table(result) -> Group:
     facts.add_column()
     for name, text in _facts(summary):
         facts.add_row(name, text)
-    parts = [Padding(facts, (1, 0, 0, 0))]
+    parts: list[RenderableType] = [Padding(facts, (1, 0, 0, 0))]
     if summary["finished"] + summary["unfinished"]:
         parts.insert(0, times)
     else:  # cells made inside a switch: no flows, no completion times

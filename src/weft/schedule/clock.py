@@ -118,8 +118,9 @@ def stretches(clocks: Clocks, outages=(), *, seed: int = 0) -> list[Stretch]:
             error = [out[-1].at(i, now) for i in range(clocks.nodes)]
             meet = _exchange(clocks, now)
             lost = _lost(down, master, now)
-            out.append(Stretch(now, meet if lost is None else min(meet, lost), master, error, zero))
-            now = out[-1].end
+            until = meet if lost is None else min(meet, lost)
+            out.append(Stretch(now, until, master, error, zero))
+            now = until
             if now == lost:
                 settled = error
         else:
@@ -141,7 +142,7 @@ def spans(clocks: Clocks, outages=(), *, seed: int = 0) -> list[list[tuple[int, 
     A node that comes back knows no time before the next exchange, and is off until then.
     """
     limit = clocks.allowed * PPT  # against twice the error
-    out = [[] for _ in range(clocks.nodes)]
+    out: list[list[tuple[int, int | None]]] = [[] for _ in range(clocks.nodes)]
     for stretch in stretches(clocks, outages, seed=seed):
         for i in range(clocks.nodes):
             out[i] += _beyond(stretch, i, limit)
@@ -202,7 +203,7 @@ def _joined(pieces):
 
 def _down(outages: list[Outage]):
     """node -> spans in which it cannot be master."""
-    out = {}
+    out: dict[int, list[tuple[int, int | None]]] = {}
     for outage in outages:
         if outage.what in ("node", "link"):
             out.setdefault(outage.which[0], []).append((outage.at, outage.until))

@@ -179,10 +179,10 @@ def verify(circuits: Circuits) -> int:
     """
     clos, cells = circuits.clos, 0
     for plane, (leaves, spines) in enumerate(circuits.tables):
-        for a, outputs in enumerate(leaves):
-            _refuse_contention(clos.leaf(plane, a), outputs)
-        for x, outputs in enumerate(spines):
-            _refuse_contention(clos.spine(plane, x), outputs)
+        for number, outputs in enumerate(leaves):
+            _refuse_contention(clos.leaf(plane, number), outputs)
+        for number, outputs in enumerate(spines):
+            _refuse_contention(clos.spine(plane, number), outputs)
         for t, i, j in circuits.cells(plane):
             a, port = i // clos.half, i % clos.half
             u = leaves[a, t, port] - clos.half

@@ -63,9 +63,9 @@ class Timing:
     guard: Time = param(2750, "dark time at the start of a slot")
     link: Rate = param(100 * Gbps, "rate of a node's link, all channels together")
     channels: int = param(4, "channels it is split into")
-    cell: Size | None = param(None, "bytes of a cell; 64 unless the slot decides")
+    cell: Size = param(None, "bytes of a cell; 64 unless the slot decides")
     overhead: Size = param(0, "bytes that framing adds to a cell on the wire; 24 in the prototype")
-    slot: Time | None = param(None, "length of a slot; the largest cell that fits is used unless one is given")
+    slot: Time = param(None, "length of a slot; the largest cell that fits is used unless one is given")
 
     def __post_init__(self):
         require(self.guard >= 0, "guard", "zero or more", self.guard)

@@ -28,7 +28,7 @@ class Cuts(NamedTuple):
 
 def plan(text, rounds: Rounds, ports: int | None = None, *, seed: int = 0) -> tuple[Outage, ...]:
     """The outages that a plan of failures asks of a rack with this schedule; `ports` is the size of its switches."""
-    counts = {"node": (rounds.nodes,), "link": (rounds.nodes,)}
+    counts: dict[str, tuple[int, ...]] = {"node": (rounds.nodes,), "link": (rounds.nodes,)}
     if ports is not None:
         clos = fabric(rounds, ports)
         counts |= {"leaf": (clos.leaves,), "spine": (clos.spines,), "uplink": (clos.leaves, clos.half)}

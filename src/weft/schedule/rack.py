@@ -88,14 +88,9 @@ class RackSchedule:
     @property
     def timing(self) -> Timing:
         """The slot."""
-        return Timing(
-            guard=self.guard.length,
-            link=25 * Gbps * self.channels if self.link is None else self.link,
-            channels=self.channels,
-            cell=self.cell,
-            slot=self.slot,
-            overhead=self.overhead,
-        )
+        given: dict[str, Any] = {name: getattr(self, name) for name in ("channels", "cell", "slot", "overhead")}
+        link = 25 * Gbps * self.channels if self.link is None else self.link
+        return Timing(guard=self.guard.length, link=link, **given)
 
     @property
     def clocks(self) -> Clocks | None:
@@ -179,7 +174,8 @@ class RackSchedule:
 
     def _layer(self, guard) -> dict:
         """What switches of a layer would make of the same cell."""
-        own = replace(self.timing, guard=guard.length, slot=None)
+        anew: Any = None  # computed from the cell
+        own = replace(self.timing, guard=guard.length, slot=anew)
         return {
             "layer": guard.layer,
             "guard_ps": own.guard,

@@ -11,6 +11,7 @@ with an uplink less sets the pace for everybody.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Repair:
 def repair(schedule: Rounds, outages, ports: int, *, delay: int = 0, order: str = "auto") -> Repair:
     """The schedule of the survivors of `outages`; raises unless at least two nodes and an uplink are left."""
     ways = Ways(schedule, ports)
-    down, clos = Down.of(ways, outages), ways.clos
+    down, clos = Down.of(ways, outages), cast(CircuitClos, ways.clos)  # there is one where ports are given
     gone = down.node | down.link.any(axis=(0, 1)) | np.repeat(down.leaf.any(0), clos.half)[: clos.nodes]
     survivors = np.flatnonzero(~gone)
     if len(survivors) < 2:
@@ -54,13 +55,14 @@ def repair(schedule: Rounds, outages, ports: int, *, delay: int = 0, order: str 
     pools = tuple(_pool(clos, down, plane) for plane in range(clos.planes))
     if not any(pools):
         raise BadInput("a schedule must have at least 1 spine left to go through, not 0")
-    fewer = rounds(len(survivors), min(clos.planes, len(survivors) - 1), delay, order)
+    fewer: Rounds | None = None  # unless the epoch has to grow
+    alone = rounds(len(survivors), min(clos.planes, len(survivors) - 1), delay, order)
     leaves = survivors // clos.half
     most = int(np.bincount(leaves).max())
-    if fewer.channels == clos.planes and all(len(pool) >= most for pool in pools):
-        places = fewer.peers()
+    if alone.channels == clos.planes and all(len(pool) >= most for pool in pools):
+        fewer, places = alone, alone.peers()
     else:
-        places, fewer = _stretched(fewer, leaves, [min(len(pool), most) for pool in pools], most), None
+        places = _stretched(alone, leaves, [min(len(pool), most) for pool in pools], most)
     circuits = _decomposed(clos, places, survivors, pools)
     lost = unused(schedule, ways.lost(down))[:, survivors]
     before = 1 - lost.sum() / (len(survivors) * (schedule.nodes - 1))

@@ -101,8 +101,8 @@ def rounds(nodes: int, channels: int = 1, delay: int = 0, order: str = "auto") -
         shifts = [*range(1, nodes // 2 + 1), *range(nodes - 1, nodes // 2, -1)]
     if nodes % 2 == 0 and not split:  # the shift that is its own mirror goes last in its slot; notes.md says why
         at = shifts.index(nodes // 2)
-        last = min(at - at % channels + channels, len(shifts)) - 1
-        shifts[at], shifts[last] = shifts[last], shifts[at]
+        end = min(at - at % channels + channels, len(shifts)) - 1
+        shifts[at], shifts[end] = shifts[end], shifts[at]
     width = -(-len(shifts) // channels) * channels
     shift = np.array(shifts + [DARK] * (width - len(shifts)), np.int32)
     first = np.zeros(width, np.int32)

@@ -82,9 +82,8 @@ class Topology:
         rates = [show_rate(rate) for rate in fastest.tolist()]
         names = [f"packet switch of {ports[n]} x {rates[n]}" for n in range(self.hosts, self.nodes)]
         names += [f"packet NIC of {rates[h]}" for h in range(self.hosts)]
-        to_host = (self.ends < self.hosts).any(1).tolist()
-        for host, rate in zip(to_host, self.rate.tolist(), strict=True):
-            names.append(f"{'host cable' if host else 'cable'} of {show_rate(rate)}")
+        for ends, rate in zip(self.ends.tolist(), self.rate.tolist(), strict=True):
+            names.append(f"{'host cable' if min(ends) < self.hosts else 'cable'} of {show_rate(rate)}")
         return dict(Counter(names))
 
 
@@ -118,7 +117,8 @@ def from_edges(path) -> Topology:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} must be a readable csv of links, not {_why(error)}") from None
-    links, seen = [], {}
+    links = []
+    seen: dict[str, None] = {}
     for k, row in enumerate(csv.reader(text.splitlines()), 1):
         cells = [cell.strip() for cell in row]
         if not any(cells) or cells[0].startswith("#") or [c.lower() for c in cells[:2]] == ["a", "b"]:

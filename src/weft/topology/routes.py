@@ -25,7 +25,7 @@ class Routes(NamedTuple):
     row: np.ndarray  # (nodes,) int32  row of the table for a node, or -1 - port for a host with a single port
     table: np.ndarray  # (rows, anchors) int32  group to take, NO_ROUTE, or HERE at the anchor itself
     first: np.ndarray  # (groups,) int32  where a group begins in `choices`
-    count: np.ndarray  # (groups,) int32  how many ports it has
+    count: np.ndarray  # type: ignore[assignment]  # (groups,) int32  how many ports it has
     choices: np.ndarray  # int32  the ports of all groups, each in ascending order
 
 
@@ -58,7 +58,10 @@ def routes(graph: Topology, alive: np.ndarray | None = None) -> Routes:
     holders = row[frm[bounds]]
 
     table = np.full((has_row.sum(), columns.size), NO_ROUTE, np.int32)
-    firsts, counts, choices, known = [], [], [], {}
+    firsts: list[int] = []
+    counts: list[int] = []
+    choices: list[np.ndarray] = []
+    known: dict[tuple[int, int], int] = {}
     length = 0
     for c, target in enumerate(columns):
         distance = _distances(target, frm, to, nodes, hosts)

@@ -12,6 +12,7 @@ length    the header has no room for one, so that of a packet is the first two b
 """
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from weft.errors import BadInput, require
 from weft.parameters import Hex
@@ -85,7 +86,7 @@ class Cell:
         return bytes(data)
 
 
-def checksum(data: bytes) -> int:
+def checksum(data: bytes | bytearray) -> int:
     """The CRC of a whole cell, whatever stands in its CRC byte."""
     return CRC.compute(bytes(data[:CRC_AT]) + bytes(data[CRC_AT + 1 :]))
 
@@ -96,7 +97,7 @@ def decode(data: bytes) -> tuple[Cell, bool]:
     A damaged cell is decoded too: Appendix D still reads its feedback and `dropped`.
     """
     require(len(data) >= HEADER.size, "cell", f"at least {HEADER.size} bytes", len(data))
-    values = HEADER.unpack(data[: HEADER.size])
+    values: dict[str, Any] = HEADER.unpack(data[: HEADER.size])
     intact = values.pop("crc") == checksum(data)
     flags = {name: bool(values[name]) for name in ("start", "end", "dropped")}
     return Cell(**values | flags, payload=bytes(data[HEADER.size :])), intact
@@ -110,7 +111,8 @@ def feedback(value: int) -> int:
 
 def missed_pairs(size: int = CELL) -> int:
     """Pairs of flipped bits in a cell of `size` bytes that its CRC does not see."""
-    clean, seen, missed = checksum(bytes(size)), {}, 0
+    clean, missed = checksum(bytes(size)), 0
+    seen: dict[int, int] = {}
     for bit in range(8 * size):
         data = bytearray(size)
         data[bit // 8] = 1 << bit % 8
@@ -130,7 +132,7 @@ class Fragmenter:
         require(0 <= src < NODES, "src", f"a node from 0 to {NODES - 1}", src)
         _require_room(size)
         self.src, self.size = src, size
-        self._next = {}  # seq of the next cell to each destination
+        self._next: dict[int, int] = {}  # seq of the next cell to each destination
 
     def cells(self, dst: int, packet: bytes) -> list[Cell]:
         """`packet` as cells for `dst`; their feedback is filled in by whoever sends them on."""

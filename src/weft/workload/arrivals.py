@@ -125,7 +125,7 @@ class Survivors(Workload):
     @property
     def until(self) -> int | None:
         """When the run stops, in ps, or None: when the last flow is done."""
-        return self.duration + self.drain if self.offered == "all" else None
+        return self.duration + self.drain if self.offered == "all" and self.duration is not None else None
 
     def alive(self, nodes: int, seed: int) -> np.ndarray:
         """(alive,) int64: the nodes that are left, ascending."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from importlib.resources import files
 from os.path import isdir, isfile
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class Sizes:
     """What every distribution answers: `draw`, `mean`, `effective_mean`, `citation`, and the name it is read from."""
 
     citation = ""
+    mean: Any  # bytes; a field where it is given, a property where it follows
 
     def draw(self, words: np.ndarray) -> np.ndarray:
         """(f,) int64 bytes, one for each random word."""
@@ -40,7 +42,7 @@ class Sizes:
 
     def __str__(self) -> str:
         name = type(self).__name__.lower()
-        return name + ":" + ",".join(f"{f.name}={_spell(getattr(self, f.name))}" for f in fields(self))
+        return name + ":" + ",".join(f"{f.name}={_spell(getattr(self, f.name))}" for f in fields(cast(Any, self)))
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class Pareto(Sizes):
 
     def effective_mean(self) -> float:
         """Mean after truncation, in bytes: mean (1 - (scale / truncate) ** (shape - 1) / shape)."""
-        tail = random.exp(random.ln(self.scale / self.truncate) * (self.shape - 1.0))
+        tail = random.exp(random.ln(np.asarray(self.scale / self.truncate)) * (self.shape - 1.0))
         return float(self.mean * (1.0 - tail / self.shape))
 
     @property
@@ -166,7 +168,7 @@ class Empirical(Sizes):
         return _read_cdf(Path(self.name).read_bytes(), self.name)
 
     @property
-    def citation(self) -> str:
+    def citation(self) -> str:  # type: ignore[override]
         return self._points[0]
 
     @property

@@ -346,7 +346,9 @@ def _read_matrix(lines, path) -> Table:
         columns, notes = _careful_matrix(flows, path)
     if ignored:
         notes.append(f"{_count(ignored, 'line')} on triggers or failures {'was' if ignored == 1 else 'were'} ignored")
-    table = Table(*columns, np.array([number for number, _ in flows], np.int64), tuple(notes))
+    flow, src, dst, size, start, klass = columns
+    lines = np.array([number for number, _ in flows], np.int64)
+    table = Table(flow, src, dst, size, start, klass, lines, tuple(notes))
     if "nodes" in declared:
         for name, column in (("src", table.src), ("dst", table.dst)):
             table.check(path, name, column < declared["nodes"], f"below Nodes, {declared['nodes']}", column)

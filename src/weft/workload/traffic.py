@@ -77,13 +77,14 @@ class Cells(Demand):
     def destination(self, i: int, low: int) -> int:
         """The output that the lower half of input i's word stands for."""
         k, fraction = divmod(low * self.nodes, ONE)
-        if self.keep is None or fraction < int(self.keep[i, k]):
+        if self.keep is None or self.other is None or fraction < int(self.keep[i, k]):
             return k
         return int(self.other[i, k])
 
     def arrivals(self) -> Iterator[list[Arrival]]:
         """The cells of slot 0, of slot 1, … in the order of their inputs."""
-        n, bursts = self.nodes, [None] * self.nodes
+        n = self.nodes
+        bursts: list[int | None] = [None] * n
         for slot in range(self.slots):
             came = []
             for i in range(n):
@@ -92,8 +93,8 @@ class Cells(Demand):
                 if self.end:
                     if bursts[i] is None and high < self.chance:
                         bursts[i] = self.destination(i, low)
-                    if bursts[i] is not None:
-                        came.append(Arrival(i, (bursts[i],)))
+                    if (target := bursts[i]) is not None:
+                        came.append(Arrival(i, (target,)))
                         if random.word(self.end_key, slot * n + i) >> 32 < self.end:
                             bursts[i] = None
                 elif self.fanout > 1:

@@ -65,8 +65,8 @@ class Fpga(model.Design):
             for name, one in catalogue.parts.items()
         ]
         text = listed(f"{self.design}, {self.ports} ports of {show_rate(self.rate)}, {self.width} bit", rows)
-        table = columns(("device", "Mb", "fits", "most ports"), lines, right=(1, 3))
-        return Answer(data=data, text="\n".join([text, "", table, "", *found["notes"]]))
+        devices = columns(("device", "Mb", "fits", "most ports"), lines, right=(1, 3))
+        return Answer(data=data, text="\n".join([text, "", devices, "", *found["notes"]]))
 
     def _clock(self) -> tuple[float, str]:
         if self.clock:
