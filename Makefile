@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CODE := src tests verification benchmarks examples
 
-.PHONY: demo test lint twins verify figures bench docs setup clean
+.PHONY: demo test quick lint types twins verify figures bench docs changelog setup clean
 
 demo: $(READY)  ## a 128-node rack at four loads: a table, and pictures in demo/
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o demo
@@ -15,8 +16,16 @@ test: lint  ## what must hold before anything is shared
 	$(BIN)/python -m pytest -n 2
 	$(MAKE) --no-print-directory twins
 
-lint: $(READY)
-	$(BIN)/ruff check src tests
+quick: $(READY)  ## what can be asked after every edit: under two minutes on two cores
+	$(BIN)/python -m pytest -n 2 -m "not long"
+
+lint: $(READY)  ## style, layout, and imports that point down
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/lint-imports
+
+types: $(READY)  ## what the signatures promise
+	$(BIN)/mypy
 
 twins: $(READY)  ## kernels against their twins, every index checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 $$(find tests/fabrics -name 'test_twin*.py')
@@ -34,6 +43,9 @@ bench: $(READY)
 
 docs: $(READY)  ## the pages that are generated
 	$(BIN)/python -m weft.cli.reference > docs/reference/cli.md
+
+changelog: $(READY)  ## what has changed since the last version
+	$(BIN)/towncrier build --draft --version "$$($(BIN)/python -c 'import weft; print(weft.__version__)')"
 
 setup: $(READY)
 

@@ -1,7 +1,31 @@
-"""Drawn cases are the same in every run of the tests; `make verify` looks for others."""
+"""Drawn cases are the same in every run of the tests, `make verify` looks for others; and which tests are long.
 
+`make quick` leaves out what is marked `long`: what simulates for more than some seconds, or compiles a large kernel.
+"""
+
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("steady", derandomize=True)
 settings.register_profile("search", derandomize=False, print_blob=True)
 settings.load_profile("steady")
+
+LONG = (
+    "cli/test_packet.py", "cli/test_stress.py", "cli/test_torture.py", "cli/test_typed.py", "fabrics", "papers",
+    "test_docs.py", "test_examples.py", "test_extremes.py", "test_laws.py", "test_study.py",
+)  # fmt: skip
+QUICK = (  # though their folder is above
+    "fabrics/crossbar/test_crossbar.py", "fabrics/packet/test_bounds.py", "fabrics/packet/test_settings.py",
+    "fabrics/shoal/test_bounds.py", "fabrics/shoal/test_fabric.py", "fabrics/shoal/test_twins.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what is long, by file."""
+    here = Path(__file__).parent
+    for item in items:
+        name = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
+        if name.startswith(LONG) and name not in QUICK:
+            item.add_marker(pytest.mark.long)

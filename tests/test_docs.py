@@ -5,6 +5,8 @@ import io
 import os
 import re
 import shlex
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -125,6 +127,22 @@ def test_every_change_is_one_sentence_in_a_file_that_says_what_it_did():
     for path in (ROOT / "changes").glob("*"):
         assert re.fullmatch(r"[\w.-]+\.(added|changed|fixed|removed)\.md", path.name), path.name
         assert len(path.read_text(encoding="utf-8").strip().splitlines()) == 1, path.name
+
+
+def test_the_fragments_make_a_changelog():
+    found = subprocess.run(
+        [sys.executable, "-m", "towncrier", "build", "--draft", "--version", weft.__version__], cwd=ROOT,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    for path in (ROOT / "changes").glob("*.md"):
+        assert f"- {path.read_text(encoding='utf-8').strip()}\n" in found.stdout, path.name
+
+
+def test_the_citation_and_the_package_are_of_one_version():
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    written = re.search(r'^version = "(\S+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited and written and cited[1] == written[1]
 
 
 def test_nothing_is_said_of_machines_or_people_in_our_pages():

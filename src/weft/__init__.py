@@ -33,6 +33,8 @@ __all__ = list(_WHERE)
 
 def __getattr__(name):
     """Import a public name when it is first used: kernels and Parquet are slow to load, and few need them all."""
+    if name == "__version__":
+        return import_module("weft.metrics.provenance").version()
     if name not in _WHERE:
         raise AttributeError(f"module 'weft' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_WHERE[name]), name)

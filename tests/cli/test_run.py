@@ -278,7 +278,21 @@ def test_on_a_terminal_there_is_a_bar_from_the_start(monkeypatch, capsys):
     [
         ("shoal", "poisson", "--nodes", "8", "--load", "0.7", "--flows", "60", "--sizes", "uniform:1KB,200KB"),
         ("crossbar", "bernoulli", "--ports", "8", "--load", "0.8", "--slots", "500"),
-        ("packet", "incast", "--hosts", "16", "--fan-in", "9", "--bytes", "9KB", "--fail", "links 9% at 1us until 9us"),
+        pytest.param(
+            (
+                "packet",
+                "incast",
+                "--hosts",
+                "16",
+                "--fan-in",
+                "9",
+                "--bytes",
+                "9KB",
+                "--fail",
+                "links 9% at 1us until 9us",
+            ),
+            marks=pytest.mark.long,
+        ),
     ],
     ids=lambda call: call[0],
 )
