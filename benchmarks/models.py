@@ -18,7 +18,7 @@ MODELS = {"shoal": shoal, "merchant": merchant, "stardust": stardust, "fpga": fp
 
 
 def racks():
-    rack = shoal.Rack(nodes=np.arange(48, 1048))
+    rack = shoal.PricedRack(nodes=np.arange(48, 1048))
     return rack.watts(), rack.cost_ratio(), rack.buffer_total
 
 

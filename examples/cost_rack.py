@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from weft.models.shoal import Rack
+from weft.models.shoal import PricedRack
 
 nodes = np.array([100, 200, 512, 700, 1000, 1500, 2048])
-racks = {nic: Rack(nodes=nodes, nic=nic) for nic in (2, 3)}
+racks = {nic: PricedRack(nodes=nodes, nic=nic) for nic in (2, 3)}
 
 print("nodes   watts saved   same cost at (NIC x2, x3)   40 % cheaper at (NIC x2, x3)")
 watts = racks[2].watts()

@@ -26,9 +26,9 @@ def test_the_paper_s_rack_has_the_paper_s_watts():
     rack = weft.cost(weft.Shoal(nodes=512, channels=2))
     assert rack.parts == {"circuit switch of 64 x 50 Gbps": 48, "Shoal NIC of 100 Gbps": 512}
     (found,) = rack.sums
-    assert found.watts == pytest.approx(shoal.Rack().watts()["shoal"])
+    assert found.watts == pytest.approx(shoal.PricedRack().watts()["shoal"])
     packets = weft.cost(weft.Packet(hosts=512, topology="leafspine", link=50 * Gbps))
-    assert the(packets, "Shoal, 2019").watts == pytest.approx(shoal.Rack().watts()["packet"])
+    assert the(packets, "Shoal, 2019").watts == pytest.approx(shoal.PricedRack().watts()["packet"])
     assert the(packets, "Shoal, 2019").price == pytest.approx(28)
 
 

@@ -11,7 +11,7 @@ from weft.units import Gbps
 
 
 def test_512_nodes_take_24_packet_switches_or_48_circuit_switches():
-    rack = shoal.Rack()
+    rack = shoal.PricedRack()
     assert (rack.leaves, rack.spines) == (16, 8)
     assert (rack.packet_switches, rack.circuit_switches) == (24, 48)
 
@@ -31,20 +31,20 @@ def test_the_tree_has_room_for_all_its_links(nodes):
 
 
 def test_power_is_that_of_section_5():
-    watts = shoal.Rack().watts()
+    watts = shoal.PricedRack().watts()
     assert watts["packet"] == pytest.approx(24 * 350 + 512 * 0.62)
     assert watts["shoal"] == pytest.approx(48 * 38.5 + 512 * 1.37)
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.001, 1.0))
 def test_the_cost_ratio_grows_with_the_price_of_a_circuit_switch(price, more):
-    rack = shoal.Rack()
+    rack = shoal.PricedRack()
     assert rack.cost_ratio(price) < rack.cost_ratio(price + more)
 
 
 @given(st.floats(0.0, 0.5), st.sampled_from([2, 3]), st.integers(2, 2048))
 def test_the_price_for_a_saving_gives_that_saving(saving, nic, nodes):
-    rack = shoal.Rack(nodes=nodes, nic=nic)
+    rack = shoal.PricedRack(nodes=nodes, nic=nic)
     price = rack.switch_price(saving)
     if price >= 0:
         assert rack.cost_ratio(price) == pytest.approx(1 - saving)
@@ -52,15 +52,15 @@ def test_the_price_for_a_saving_gives_that_saving(saving, nic, nodes):
 
 @given(st.integers(2, 1024))
 def test_buffers_follow_their_scaling_laws(nodes):
-    rack = shoal.Rack(nodes=nodes)
+    rack = shoal.PricedRack(nodes=nodes)
     assert rack.buffer_total == nodes * rack.buffer_on_chip
     assert rack.state_bits["feedback"] == (nodes - 1) ** 2 * (nodes - 1).bit_length()
 
 
 def test_a_thousand_racks_are_answered_at_once():
     nodes = np.arange(2, 2049)
-    rack = shoal.Rack(nodes=nodes)
-    one_by_one = [shoal.Rack(nodes=int(n)).watts()["shoal"] for n in nodes[::97]]
+    rack = shoal.PricedRack(nodes=nodes)
+    one_by_one = [shoal.PricedRack(nodes=int(n)).watts()["shoal"] for n in nodes[::97]]
     assert rack.watts()["shoal"][::97].tolist() == one_by_one
 
 
@@ -71,7 +71,7 @@ def test_dollars_are_known_once_a_user_prices_the_parts(tmp_path):
         '[parts."circuit switch"]\nprice = "2400 USD"\n'
     )
     mine = Catalogue.named("shoal-2019") | Catalogue.load(path)
-    rack = shoal.Rack()
+    rack = shoal.PricedRack()
     assert rack.catalogue(mine).price(rack.parts()) == 48 * 2400 + 512 * 250
     assert rack.cost_ratio(catalogue=mine) == pytest.approx(rack.cost_ratio(0.15))
 
@@ -136,5 +136,5 @@ def test_the_chassis_strawman_needs_three_for_512_nodes_and_breaks_the_rack():
 )
 def test_a_rack_that_cannot_be_built_gets_a_sentence(given_, message):
     with pytest.raises(BadInput) as error:
-        shoal.Rack(**given_)
+        shoal.PricedRack(**given_)
     assert str(error.value) == message

@@ -1,4 +1,4 @@
-"""What the commands that run something have in common: where results go, how they are printed, and progress."""
+"""Options that commands share: where results go, how they are printed, and progress."""
 
 import json as jsonlib
 import sys

@@ -113,7 +113,7 @@ def _sums(catalogue, priced, boxes=None, powered=None):
 def _rack(hosts):
     if hosts > 64 * 64 // 2:
         raise _TooMany("Shoal and its packet network", "64-port switches in two stages end at 2,048 hosts")
-    return shoal.Rack(nodes=hosts)
+    return shoal.PricedRack(nodes=hosts)
 
 
 def _shoal(hosts, extra):

@@ -1,10 +1,10 @@
-"""The edge of every model: a number outside its range gets a sentence, one of many as well as one alone."""
+"""Range checks of the models: a number out of range, alone or within an array, is refused in a sentence."""
 
 import numpy as np
 
 from weft.errors import BadInput
 
-MANY = 10**9  # hosts, ports, lanes: beyond it a count is a slip of the finger, and whole numbers may overflow
+MANY = 10**9  # hosts, ports, lanes: a larger count is a typing error, and int64 may overflow
 
 
 def within(name: str, value, least, most=MANY, unit: str = "") -> None:

@@ -24,7 +24,7 @@ _FIELDS = ("price", "power", "space", "date", "source", "fitted", "facts")
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Something one can buy. What nobody printed is None, never a guess."""
+    """A part one can buy. A number that no source prints is None, never a guess."""
 
     name: str
     price: float | None = None  # in the currency of its catalogue

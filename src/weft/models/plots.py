@@ -40,10 +40,10 @@ def draw(what: str, path, **given) -> None:
 
 def _shoal(axes, nodes=512, ports=64, catalogue=None):
     price = np.linspace(0, 0.6, 121)
-    if shoal.Rack().switch_price(catalogue=catalogue) is None:
+    if shoal.PricedRack().switch_price(catalogue=catalogue) is None:
         raise BadInput("plot must have prices for packet switch, packet NIC and Shoal NIC, not only for some of them")
     for nic in (2, 3):
-        rack = shoal.Rack(nodes=nodes, ports=ports, nic=nic)
+        rack = shoal.PricedRack(nodes=nodes, ports=ports, nic=nic)
         (line,) = axes.plot(100 * price, rack.cost_ratio(price, catalogue), label=f"Shoal NIC at {nic} packet NICs")
         for saving in (0, 0.4):
             axes.plot(100 * rack.switch_price(saving, catalogue), 1 - saving, "o", color=line.get_color())

@@ -23,7 +23,7 @@ _SUMS = (("price", "price"), ("watts", "watts"), ("rack_units", "rack units"))
 
 
 class Wanted(NamedTuple):
-    """A part as its name says: a kind, so many ports (0 if that is not the point), so fast."""
+    """What the name of a part says: its kind, its ports (0 for a NIC or a cable) and its rate."""
 
     kind: str
     ports: int
@@ -57,7 +57,7 @@ class Sum:
     watts: float | None
     rack_units: float | None
     notes: tuple[str, ...]
-    spare: float  # how many times what is needed its switches and NICs could carry: the nearer to 1, the better it fits
+    spare: float  # capacity of the parts over the capacity that the fabric uses: 1 where they fit exactly
 
     def as_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in _JSON}

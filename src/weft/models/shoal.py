@@ -26,8 +26,8 @@ AREA = {"memory": 0.50, "logic": 0.20, "serdes": 0.30}  # §5: shares of a packe
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rack:
-    """A Shoal rack and the packet-switched rack it stands beside."""
+class PricedRack:
+    """A Shoal rack and the packet-switched rack that it is compared with."""
 
     nodes: int = param(512, "nodes in the rack")
     ports: int = param(64, "ports of a switch, circuit or packet")
@@ -61,6 +61,7 @@ class Rack:
 
     @property
     def circuit_switches(self):
+        """Circuit switches of all planes."""
         return (self.leaves + self.spines) * self.planes
 
     @property
@@ -291,7 +292,7 @@ def _fig_5(catalogue):
 
 
 def _appendix_b(catalogue):
-    nic = sum(Rack(nodes=500).state_bits.values())
+    nic = sum(PricedRack(nodes=500).state_bits.values())
     return {
         "NIC, block RAM": 100 * nic / STRATIX_BITS,
         "switch, block RAM": 100 * schedule_bits(500, 64) / STRATIX_BITS,
@@ -300,7 +301,7 @@ def _appendix_b(catalogue):
 
 
 def _claims(catalogue):
-    rack, thrice = Rack(), Rack(nic=3)
+    rack, thrice = PricedRack(), PricedRack(nic=3)
     straw = (catalogue or Catalogue.named(CATALOGUE))["chassis switch"]
     watts = rack.watts(catalogue)
     shifts = aware_shifts(512)
@@ -331,7 +332,7 @@ def _claims(catalogue):
         "propagation change for +/- 2 cm": 0.04 * NS_PER_METRE,
         "propagation over 2 m": 2 * NS_PER_METRE,
         "propagation over 3 m": 3 * NS_PER_METRE,
-        "on-chip memory, 1,000 nodes": Rack(nodes=1000).state_bits["feedback"] / 8 / 1e6,
+        "on-chip memory, 1,000 nodes": PricedRack(nodes=1000).state_bits["feedback"] / 8 / 1e6,
         "reconfiguration at 50 Gb/s": 1e3 / 390.625,
         "prototype slot": prototype_slot / ns,
         "prototype slot, usable": (12 - 1 - 3) * 6400 * ps / ns,

@@ -69,6 +69,7 @@ class Tree:
 
     @property
     def switches_per_tor(self):
+        """Switches above the edge for each edge switch."""
         return self.switches / self.tors
 
     @property
@@ -79,6 +80,7 @@ class Tree:
 
     @property
     def links_per_tor(self):
+        """Single links of all layers for each edge switch."""
         return self.bundles * self.bundle / self.tors
 
     @property
@@ -125,10 +127,12 @@ class Network:
 
     @property
     def tors(self):
+        """Edge switches."""
         return _whole(-(-np.asarray(self.hosts) // self.hosts_per_tor))
 
     @property
     def radix(self):
+        """Ports of a device."""
         return self.lanes // self.bundle
 
     @property
@@ -186,7 +190,7 @@ class Network:
 
     @property
     def relative_power(self):
-        """Power of the boxes in units of one edge switch; a Fabric Element draws as much less as it is smaller.
+        """Power of the boxes in units of one edge switch; a Fabric Element draws in proportion to its area.
 
         The paper's power ratio is lost with its Fig. 10(d): the area ratio stands in for it.
         """

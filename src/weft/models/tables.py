@@ -113,9 +113,9 @@ def agrees(printed, computed) -> bool:
     exact = Decimal(repr(float(computed))) if not isinstance(computed, int) else Decimal(computed)
     printed = Decimal(printed)
     quantum = Decimal(1).scaleb(min(printed.as_tuple().exponent, 0))
-    dust = Decimal("1e-12") * max(Decimal(1), abs(exact))  # a float's own dust must not decide
-    rounded = {value.quantize(quantum, ROUND_HALF_UP) for value in (exact - dust, exact + dust)}
-    truncated = (exact + dust.copy_sign(exact)).quantize(quantum, ROUND_DOWN)
+    error = Decimal("1e-12") * max(Decimal(1), abs(exact))  # a float's rounding error must not decide
+    rounded = {value.quantize(quantum, ROUND_HALF_UP) for value in (exact - error, exact + error)}
+    truncated = (exact + error.copy_sign(exact)).quantize(quantum, ROUND_DOWN)
     return printed in rounded or printed == truncated
 
 
@@ -215,7 +215,7 @@ def plain(value):
 
 
 def show(value) -> str:
-    """A number as people read it: thousands apart, six digits that matter."""
+    """A number as people read it: thousands apart, six significant digits."""
     return _show(value)
 
 

@@ -16,7 +16,7 @@ from weft.units import GB, KB, Gbps, Mbps, Rate, Size, Time, ms, ns, param, s, u
 CATALOGUE = "tdma-2012"
 QUANTUM_BITS = 512  # 802.3x: the unit of a pause
 LONGEST_QUANTA = 2**16 - 1
-LONGEST = 10**15  # ps: a slot of a thousand seconds is a slip of the finger
+LONGEST = 10**15  # ps: a slot of a thousand seconds is a typing error
 FRAME = 64  # bytes of a pause frame
 FRAME_GAP = 20  # preamble and inter-frame gap, bytes
 SEGMENT = 9000  # bytes: not printed, fitted to the 8 ms of §6.4

@@ -9,7 +9,7 @@ from weft.units import param, show_rate, show_size
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shoal(model.Rack):
+class Shoal(model.PricedRack):
     """Power, relative cost, buffers and memory of a Shoal rack beside a packet-switched one."""
 
     circuit_price: float | None = param(
