@@ -166,6 +166,9 @@ def test_a_saved_run_is_priced_from_its_folder(tmp_path, capsys):
 def test_what_is_no_result_gets_a_sentence(tmp_path, capsys):
     assert main(["cost", "--of", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("weft cost: ")
+    assert main(["cost", "--price", "SFP+=3"]) == 2
+    said = "of must be given a result folder, or cost the name of a system, such as shoal"
+    assert capsys.readouterr().err == f"weft cost: {said}\n"
 
 
 def test_no_room_takes_a_number_from_a_price_list():

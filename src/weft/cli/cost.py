@@ -7,6 +7,7 @@ from cyclopts import App
 from weft.cli import COMMANDS, main
 from weft.cli.flags import described, group
 from weft.cli.options import print_json
+from weft.errors import BadInput
 from weft.units import param
 
 
@@ -45,6 +46,8 @@ def _answer(design, prices, json: bool) -> None:
 
 def _price(result, prices, json: bool) -> int:
     if result.of is None:
+        if json or prices != type(prices)():
+            raise BadInput("of must be given a result folder, or cost the name of a system, such as shoal")
         return main(["cost", "--help"])
     from weft.catalogue import rebuild_call
     from weft.metrics import Result

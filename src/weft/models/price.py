@@ -223,12 +223,16 @@ def _gates(said: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
 def _sums_text(sums) -> str:
     marks, feet = numbered(one.notes for one in sums)
     lines = [
-        (one.catalogue, one.date, *("" if value is None else show(value) for value in (one.price,)), one.currency,
-         *("" if value is None else show(value) for value in (one.watts, one.rack_units)), mark)
+        (one.catalogue, one.date, _blank(one.price), one.currency, _blank(one.watts), _blank(one.rack_units),
+         f"{one.spare:.3g} x", mark)
         for one, mark in zip(sums, marks, strict=True)
     ]  # fmt: skip
-    head = ("prices of", "date", "price", "in", "watts", "rack units", "notes")
-    return "\n".join([columns(head, lines, right=(2, 4, 5)), *([""] if feet else []), *feet])
+    head = ("prices of", "date", "price", "in", "watts", "rack units", "capacity", "notes")
+    return "\n".join([columns(head, lines, right=(2, 4, 5, 6)), *([""] if feet else []), *feet])
+
+
+def _blank(value) -> str:
+    return "" if value is None else show(value)
 
 
 def _resources_text(found) -> str:
