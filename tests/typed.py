@@ -168,6 +168,7 @@ def _forked(tokens, terminal, folder, patience) -> Said:
         pipes = [os.pipe(), os.pipe()]
         pid = os.fork()
         if pid == 0:
+            os.setsid()  # a group of its own, as on a terminal: what it starts ends with it
             for number, (_, end) in enumerate(pipes, 1):
                 os.dup2(end, number)
         for _, end in pipes:
@@ -189,7 +190,7 @@ def _forked(tokens, terminal, folder, patience) -> Said:
                 os.close(one)
                 del reads[one]
     if reads:
-        os.kill(pid, signal.SIGKILL)
+        os.killpg(pid, signal.SIGKILL)
         for one in reads:
             os.close(one)
     _, status, usage = os.wait4(pid, 0)
