@@ -142,7 +142,7 @@ def test_the_fragments_make_a_changelog():
 def test_the_citation_and_the_package_are_of_one_version():
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     written = re.search(r'^version = "(\S+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    assert cited and written and cited[1] == written[1]
+    assert cited and written and cited[1] == written[1] == weft.__version__
 
 
 def test_nothing_is_said_of_machines_or_people_in_our_pages():
