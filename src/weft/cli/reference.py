@@ -2,20 +2,17 @@
 
 import inspect
 import sys
-from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import get_args, get_type_hints
 
-from cyclopts import Parameter
+from cyclopts import App
 
 from weft import catalogue
 from weft.cli import COMMANDS
-from weft.cli.flags import METAVARS, RENAMED
+from weft.cli.flags import METAVARS, RENAMED, command
 from weft.cli.listing import summary
 from weft.fabrics import FABRICS
 from weft.parameters import REQUIRED, parameters
 
-VARIADIC = inspect.Parameter.VAR_POSITIONAL
 COLUMNS = "| | | default | |\n| --- | --- | --- | --- |"
 
 
@@ -23,15 +20,16 @@ def page() -> str:
     """The page, as Markdown."""
     from weft.cli.run import run_options
 
+    shared = App(default_command=command(lambda **given: None, "run", "", run_options()))
     parts = [
         "# The command line",
         "Made by `make docs` from the commands themselves; each also takes `--help`. Exit codes: 0 done, 1 a claim or "
         "monitor failed, 2 bad input, 130 interrupted.",
         f"## weft run FABRIC WORKLOAD\n\n{COMMANDS['run']} The flags are the parameters of the fabric and of the "
         f"workload, below, and these; one that would mean two things has its owner's name in front.\n\n"
-        + _table(run_options()),
+        + _table(shared),
     ]
-    parts += [_command(title, function) for title, function in commands()]
+    parts += [_command(title, app) for title, app in commands()]
     parts.append("## Fabrics")
     parts += [_description(name, catalogue.fabric_class(name)) for name in FABRICS]
     parts.append("## Workloads")
@@ -41,7 +39,7 @@ def page() -> str:
 
 
 def commands():
-    """(name, function) of every command and subcommand, as in `weft wire shoal encode`, but those of `weft run`."""
+    """(name, App) of every command and subcommand, as in `weft wire shoal encode`, but those of `weft run`."""
     for name in COMMANDS:
         if name != "run":
             module = import_module(f"weft.cli.{name}")
@@ -50,40 +48,34 @@ def commands():
 
 def _leaves(app, title):
     if app.default_command is not None:
-        yield title, app.default_command
+        yield title, app
     for name in app:
         if not name.startswith("-"):
             yield from _leaves(app[name], f"{title} {name}")
 
 
-def _command(title, function) -> str:
-    hints = get_type_hints(function, include_extras=True)
-    given = [p.replace(annotation=hints[p.name]) for p in inspect.signature(function).parameters.values()]
-    return f"## {title}\n\n{inspect.getdoc(function)}\n\n{_table(given)}"
+def _command(title, app) -> str:
+    about = (inspect.getdoc(app.default_command) or "").partition("\n\nParameters\n")[0]
+    return f"## {title}\n\n{about}\n\n{_table(app)}"
 
 
-def _table(given) -> str:
-    return "\n".join([COLUMNS, *(row for parameter in given for row in _rows(parameter))])
+def _table(app) -> str:
+    arguments = [one for one in app.assemble_argument_collection() if one.name != "*"]
+    return "\n".join([COLUMNS, *(_row(one) for one in arguments)])
 
 
-def _rows(parameter):
-    """A line for a parameter of a command; several for a dataclass of options."""
-    kind, *marks = get_args(parameter.annotation)
-    about = next((mark for mark in marks if isinstance(mark, Parameter)), None)
-    if is_dataclass(kind):
-        hints = get_type_hints(kind, include_extras=True)
-        for field in fields(kind):
-            yield from _rows(parameter.replace(name=field.name, default=field.default, annotation=hints[field.name]))
-        return
-    names = " ".join(f"`{name}`" for name in about.name or ["--" + parameter.name.replace("_", "-")])
-    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-        names = f"`{about.metavar or parameter.name.upper()}`" + ("…" if parameter.kind is VARIADIC else "")
-    default = "" if parameter.default in (None, False, inspect.Parameter.empty) else f"`{parameter.default}`"
+def _row(argument) -> str:
+    """A line for a flag, or for what stands without one."""
+    about, field = argument.parameter, argument.field_info
+    names = " ".join(f"`{name}`" for name in argument.names if not name.startswith("--no-"))
+    if field.kind is not field.KEYWORD_ONLY:
+        names = f"`{about.metavar or field.name.upper()}`" + ("…" if field.kind is field.VAR_POSITIONAL else "")
+    default = "" if field.default in (None, False, field.empty) else f"`{field.default}`"
     if callable(about.show_default):
         default = f"`{about.show_default(None)}`"
     elif about.required:
         default = "required"
-    yield f"| {names} | {'' if about.metavar is None else about.metavar} | {default} | {about.help} |"
+    return f"| {names} | {about.metavar or ''} | {default} | {about.help or ''} |"
 
 
 def _description(name, cls) -> str:
