@@ -63,8 +63,8 @@ CLOCK = [
     ("used", "i8"),  # rows ever taken; behind them the table is untouched
     ("ties", "i8"),  # FIFO, LIFO or SHUFFLED
     ("tie_key", "u8"),  # of the stream that shuffles ties
-    ("soon", "i8"),  # mostly a row of the next bucket but one: for those who know what else it will need
-    ("sooner", "i8"),  # mostly a row of the next bucket, behind which there may be others
+    ("next_row", "i8"),  # prefetched: the first row of the next bucket that holds any, mostly, or row 0 …
+    ("later_row", "i8"),  # … and of the bucket behind it, for kernels to prefetch what those rows will need
     *fields(*ARRAYS),
 ]
 
@@ -398,10 +398,10 @@ def _look_ahead(c, rows, first, bits):
     """
     heads = _heads(c)
     r = np.int64(heads[first + np.uint64(lowest(bits | _TOP))])
-    c.sooner = either(r >= 0, r, 0)
+    c.next_row = either(r >= 0, r, 0)
     bits &= bits - _1
     r = np.int64(heads[first + np.uint64(lowest(bits | _TOP))])
-    c.soon = either(r >= 0, r, 0)
+    c.later_row = either(r >= 0, r, 0)
     bits &= bits - _1
     prefetch(rows, np.int64(heads[first + np.uint64(lowest(bits | _TOP))]))
 

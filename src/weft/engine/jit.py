@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import numba
+from llvmlite.binding import Linkage
 from numba import config, njit
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -38,12 +39,6 @@ def cache_folder(module: str) -> str:
         if os.access(folder, os.W_OK):
             return str(folder)
     return ""
-
-
-def _kept(function, **options):
-    """Compile, keeping what was compiled where it is found again."""
-    config.CACHE_DIR = cache_folder(function.__module__)
-    return njit(cache=True, **options)(function)
 
 
 # What a pointer to a part leads to, should Python call one: a TypeError where there would be a crash.
@@ -77,24 +72,51 @@ class _Part(JITCodeLibrary):
         """Do nothing: there is no machine code whose environment could be set."""
 
 
-class _Parts(Compiler):
-    """Numba's compiler, with such a library to compile into."""
+class _Kernel(JITCodeLibrary):
+    """A kernel and its parts, which nobody else can call: LLVM inlines those with one caller, and drops them."""
+
+    def _optimize_final_module(self):
+        for function in self._final_module.functions:
+            if function.linkage == Linkage.linkonce_odr and not function.name.startswith("NRT_"):
+                function.linkage = Linkage.internal
+        super()._optimize_final_module()
+
+
+class _Compiler(Compiler):
+    """Numba's compiler, into a library of our own."""
+
+    library: type
 
     def define_pipelines(self):
-        self.state.library = _Part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         self.state.library.enable_object_caching()
         return super().define_pipelines()
 
 
+class _Parts(_Compiler):
+    library = _Part
+
+
+class _Kernels(_Compiler):
+    library = _Kernel
+
+
 _options = {"error_model": "numpy"}
 _internal = {**_options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _Parts}
+
+
+def _kept(function, **options):
+    """Compile, keeping what was compiled where it is found again."""
+    config.CACHE_DIR = cache_folder(function.__module__)
+    return njit(cache=True, pipeline_class=_Kernels, **_options, **options)(function)
+
 
 # The one dialect of kernels. Python calls the first two, which are cached on disk; kernels call the rest.
 
 
 def kernel(function):
     """An entry that may allocate arrays."""
-    return _kept(function, **_options)
+    return _kept(function)
 
 
 def bare(function):
@@ -102,12 +124,13 @@ def bare(function):
 
     Over a State of forty arrays that costs a call some two microseconds, as much as a nearly idle slot of a rack.
     """
-    return _kept(function, _nrt=False, **_options)
+    return _kept(function, _nrt=False)
 
 
 # A function that becomes machine code only as a part of kernels, without the wrappers through which Python would call
-# it: two thirds of the time to compile. LLVM decides whether to inline it.
-part = njit(_nrt=False, **_internal)
+# it: two thirds of the time to compile. LLVM decides whether to inline it; unless told so, Numba would have it inlined
+# if a hot part is the first to call it.
+part = njit(_nrt=False, forceinline=False, **_internal)
 
 # A part that LLVM must inline, for what runs with every event or cell: a call would push the seven words of every
 # array, and hide constants from the optimiser.

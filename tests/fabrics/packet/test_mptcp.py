@@ -28,7 +28,7 @@ def run(fabric, flows, until=None):
 )
 def test_windows_grow_as_rfc_6356_says(windows, rtts, newly):
     """RFC 6356 §3, in its own words: alpha and the total window, bytes acknowledged times the segment size."""
-    from weft.fabrics.packet.transports import mptcp
+    from hosts import calls as mptcp
 
     fabric = Packet(hosts=2, topology="single", transport="mptcp:subflows=4")
     run = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))
@@ -162,7 +162,7 @@ def test_slow_start_ends_at_the_threshold():
 
 def three_subflows(**changes):
     """A flow of 20 segments of which subflow 0 has sent the first six and the others none, and the kernels."""
-    from weft.fabrics.packet.transports import mptcp
+    from hosts import calls as mptcp
 
     settings_ = ",".join(("subflows=3", "reinject=true", *(f"{name}={value}" for name, value in changes.items())))
     fabric = Packet(hosts=2, topology="single", transport=f"mptcp:{settings_}")

@@ -47,7 +47,7 @@ def test_looking_far_ahead_changes_nothing(transport, monkeypatch):
     workload = WORKLOADS["permutation"](duration=1 * ms)
     flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
     run = fabric.prepare(flows, seed=1)
-    assert run.state.world["vast"][0] == 1
+    assert run.state.world["large"][0] == 1
     run.advance(until=workload.until)
     assert run.observe().fingerprint == PERMUTATION[transport]
 

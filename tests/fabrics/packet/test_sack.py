@@ -23,7 +23,7 @@ def run(fabric, flows, until=None):
 
 def receiver(blocks):
     """A state whose first subflow has received nothing, a row for its ACK, and the kernels of sack.py."""
-    from weft.fabrics.packet.transports import sack
+    from hosts import calls as sack
 
     fabric = Packet(hosts=2, topology="single", transport=f"tcp:sack=true,blocks={blocks},max_window=64")
     run = fabric.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=10**6, start=0))

@@ -91,6 +91,15 @@ def build(values, transport, **more):
         "ndp:rto_min=100us,scoreboard=false,share=0.25",
         "dctcp:rto_min=300us,rto_first=1ms,mark_from=2,share=0.5",
         "mptcp:rto_min=300us,rto_first=1ms,subflows=3,share=1",
+        "tcp:rto_min=300us,rto_first=1ms,nic=fair,ack_every=2,ack_delay=20us",
+        "tcp:rto_min=300us,rto_first=1ms,nic=fair,queue=priority",
+        "dctcp:rto_min=300us,rto_first=1ms,nic=fair,mark_from=2,sack=true",
+        "dctcp:rto_min=300us,rto_first=1ms,nic=fair,queue=lossless,mark_from=2,xoff=2,xon=1",
+        "mptcp:rto_min=300us,rto_first=1ms,nic=fair,subflows=3,reinject=true",
+        "ndp:rto_min=300us,nic=fair",
+        "ndp:rto_min=100us,nic=fair,prefer=2,share=0.25",
+        "dcqcn:rto_min=300us,rto_first=300us,nic=fair,mark_from=1,xoff=4,xon=2",
+        "dcqcn:rto_min=300us,rto_first=300us,queue=droptail,mark_from=1,mark_all=2",
     ],
 )
 @few
@@ -113,6 +122,8 @@ def test_kernel_moves_the_same_packets_as_the_reference(transport, values, seed,
         "ndp:rto_min=100us,share=0.5",
         "dcqcn:xoff=4,xon=2",
         "dctcp:rto_min=300us,rto_first=1ms,rto_max=5ms,mark_from=2,share=0.5",
+        "tcp:rto_min=300us,rto_first=1ms,rto_max=5ms,nic=fair",
+        "ndp:rto_min=100us,nic=fair",
     ],
 )
 @settings(parent=few, max_examples=5)

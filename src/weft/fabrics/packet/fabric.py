@@ -6,13 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from weft import random
 from weft.engine.series import NUMBERS, ROWS
 from weft.errors import BadInput, require
 from weft.fabrics.base import Fabric
 from weft.fabrics.packet import bounds
 from weft.fabrics.packet.failures import plan
-from weft.fabrics.packet.settings import LEAST, QUEUES, ROUTINGS, TRANSPORTS, WIRE, Settings, settings
+from weft.fabrics.packet.settings import NICS, QUEUES, ROUTINGS, WIRE, Settings, settings
 from weft.topology.clos import topology
 from weft.topology.graph import Topology
 from weft.topology.routes import Routes, require_connected, routes
@@ -39,6 +38,7 @@ class Packet(Fabric):
     transport: str = param("tcp", "preset, as in ndp, dctcp@stardust-nsdi19 or tcp:sack=true,rto_min=1ms")
     radix: int = param(64, "ports of a switch, in leafspine and clos")
     oversubscription: float = param(1.0, "how many times more hosts than uplinks an edge switch has")
+    nic: Literal[*NICS] | None = param(None, "order in which a host sends its flows' packets; fair is round robin")
     routing: Literal[*ROUTINGS] | None = param(None, "how packets choose among equal paths")
     queue: Literal[*QUEUES] | None = param(None, "what the ports of switches do")
     buffer: int | None = param(None, "packets a port of a switch holds")
@@ -88,6 +88,7 @@ class Packet(Fabric):
         """Parameters of transport and queues, the preset's and this fabric's own."""
         return settings(
             self.transport,
+            nic=self.nic,
             routing=self.routing,
             queue=self.queue,
             buffer=self.buffer,
@@ -146,12 +147,12 @@ class Packet(Fabric):
 
     def lay_out(self, flows, seed: int):
         """The arrays of such a network."""
-        from weft.engine import events, fingerprint, memory
+        from weft.engine import events, memory
         from weft.engine.views import bind
         from weft.fabrics.packet import state as st
+        from weft.hosts import state as hosts
 
         graph, set_, table = self.graph, self.settings, self.routes
-        rows, slots = 1 << 15, 256
         gap = wire_time(self.wire_size, int(graph.rate.max())) // graph.ports
         shift = events.shift_for(max(gap, 1))
         # the ring reaches past the longest hop, and past DCQCN's timers if it then stays in the cache
@@ -159,93 +160,54 @@ class Packet(Fabric):
         ring = 1 << min(max((longest >> shift).bit_length(), 10), 22)
         if set_.transport == "dcqcn":
             ring = max(ring, min(1 << (max(set_.raise_gap, set_.alpha_gap) >> shift).bit_length(), 1 << 15))
-
-        transport = TRANSPORTS.index(set_.transport)
-        reach = 1 << max(set_.max_window - 1, 1).bit_length()
         paths = self._paths(table) if set_.routing == "permuted" or set_.transport == "mptcp" else 1
-        xoff = set_.xoff * self.wire_size
-        selective = set_.sack and set_.transport in ("tcp", "dctcp", "mptcp")
-        stream = 1 << (set_.stream_window - 1).bit_length() if set_.ordered else 0
-        values = {
-            "transport": transport,
-            "queue": QUEUES.index(set_.queue) if self.in_time or set_.queue != "droptail" else st.SHARED,
-            "vast": graph.ports * st.PORT.itemsize + table.table.nbytes > CACHE,
-            "lazy": set_.queue in ("trim", "priority") and not set_.share,
-            "scoreboard": set_.scoreboard and set_.transport == "ndp" and set_.routing == "permuted",
-            "routing": ROUTINGS.index(set_.routing),
-            "reach": reach,
-            "anchors": table.table.shape[1],
-            "paths": paths,
-            "payload": self.payload,
-            "overhead": set_.header + WIRE,
-            "smallest": LEAST,
-            "sack": set_.blocks if selective else 0,
-            "coupled": set_.coupled and set_.transport == "mptcp",
-            "stream": stream,
-            "reinject": set_.reinject and set_.ordered,
-            "mark_chance": int(set_.mark_chance * (1 << 20)),
-            "capacity_high": NEVER if set_.queue == "lossless" else set_.buffer * self.wire_size,
-            "share": int(set_.share * 1024),
-            "xoff": xoff,
-            "xon": set_.xon * self.wire_size,
-            "ingress_limit": NEVER if set_.share else xoff + self.headroom,
-            "pull_gap": wire_time(self.wire_size, self.link),
-            "free_slot": -1,
-            "first_out": -1,
-            "roomy": -1,
-            "called": -1,
-            "key": random.key(seed, 0x706B74),
-        }
-        values |= {name: getattr(set_, name) for name in sum(st.PARAMETERS, ()) if name not in values}
-        subs, grouped = slots * set_.subflows, groups(table)
+        grouped = groups(table)
         state = st.State(
             **memory.zeros(
                 {
                     "world": (1, st.WORLD),
-                    **events.tables(rows, ring),
-                    "rows": (rows, st.PACKET),
+                    **hosts.tables(self, flows, paths=paths, ring=ring),
                     "ports": (graph.ports, st.PORT),
                     "buffered": (graph.nodes, np.int64),
                     "pool": (graph.nodes, np.int64),
-                    "hosts": (self.hosts, st.HOST),
                     "homes": (self.hosts, st.HOME),
                     "row": (table.row.shape, np.int32),
                     "table": (table.table.shape, np.int32),
                     "group": (grouped.shape, np.int32),
                     "choices": (table.choices.shape, np.int32),
-                    "flows": (slots, st.FLOW),
-                    "subs": (subs, st.SUB),
-                    "out": ((subs, reach), np.uint8),
-                    "got": ((subs, reach), np.uint8),
-                    "options": ((rows if selective or stream else 1, 2 * st.BLOCKS + 1), np.int32),
-                    "latest": ((subs if selective else 1, st.BLOCKS), np.int32),
-                    "carries": ((subs, reach if stream else 1), np.int32),
-                    "bearer": ((slots, stream or 1), np.uint8),
-                    "arrived": ((slots, stream or 1), np.uint8),
-                    "order": ((subs, paths), np.int32),
-                    "via": ((subs, reach if set_.transport == "ndp" else 1), np.uint16),
-                    "score": ((subs, paths, 3), np.int32),
-                    "traffic": (len(flows), st.TRAFFIC),
-                    "print": (2, np.uint64),
                 }
             )
         )
-        events.schedule(state.world, vars(state), shift=shift, ties=self.ties, seed=seed)
+        in_order = set_.queue == "droptail"
+        first = hosts.URGENT_FIRST if set_.queue == "priority" else hosts.CONTROL_FIRST
+        classes = hosts.ONE_CLASS if in_order else first
+        hosts.begin(state, self, flows, seed=seed, shift=shift, paths=paths, classes=classes, prefer=set_.prefer)
+        xoff = set_.xoff * self.wire_size
+        values = {
+            "large": graph.ports * st.PORT.itemsize + table.table.nbytes > CACHE,
+            "queue": QUEUES.index(set_.queue) if self.in_time or not in_order else st.SHARED,
+            "lazy": set_.queue in ("trim", "priority") and not set_.share,
+            "anchors": table.table.shape[1],
+            "mark_chance": int(set_.mark_chance * (1 << 20)),
+            "capacity_high": NEVER if set_.queue == "lossless" else set_.buffer * self.wire_size,
+            "share": int(set_.share * 1024),
+            "bounce": set_.bounce,
+            "trim_tail": set_.trim_tail,
+            "xoff": xoff,
+            "xon": set_.xon * self.wire_size,
+            "ingress_limit": NEVER if set_.share else xoff + self.headroom,
+        }
         for name, value in values.items():
             state.world[name] = value
         state.row[:], state.table[:], state.group[:], state.choices[:] = table.row, table.table, grouped, table.choices
         self._lay_ports(state.ports)
-        ports, hosts, traffic = state.ports, state.hosts, state.traffic
-        hosts["first"], hosts["last"] = -1, -1
+        ports = state.ports
         state.homes["anchor"], state.homes["down"] = table.anchor, table.down
-        hosts["nic"] = np.searchsorted(np.sort(ports["frm"]), np.arange(self.hosts))
-        hosts["nic"] = np.argsort(ports["frm"], kind="stable")[hosts["nic"]]
+        first_port = np.searchsorted(np.sort(ports["frm"]), np.arange(self.hosts))
+        state.hosts["port"] = np.argsort(ports["frm"], kind="stable")[first_port]
+        state.hosts["rate"] = ports["rate"][state.hosts["port"]]
         switch_ports = np.bincount(ports["frm"][ports["host"] == 0], minlength=graph.nodes)
         state.pool[:] = switch_ports * set_.buffer * self.wire_size
-        for name in ("src", "dst", "size", "start", "klass"):
-            traffic[name] = getattr(flows, name)
-        traffic["finish"] = -1
-        state.print[:] = fingerprint.start()
         bind(state.world, **{name: getattr(state, name) for name in st.TABLES})
         return state
 

@@ -1,119 +1,54 @@
-"""The loop: release the earliest event, or start the next flow, until a time or a number of events is reached."""
+"""The kernels of packet networks: the loop of hosts compiled for each transport, and what failures need."""
 
 import numpy as np
 
 from weft.engine import events
 from weft.engine.bits import either, prefetch, prefetch_at
-from weft.engine.fingerprint import fold
 from weft.engine.jit import bare, hot, part
 from weft.engine.memory import LINE
-from weft.fabrics.packet.network import fail, flush, follow, forward, free_movable, freed, heed, lose, repair, settle
+from weft.fabrics.packet.network import (
+    fail,
+    follow,
+    forward,
+    free_movable,
+    freed,
+    heed,
+    paths_between,
+    repair,
+    settle,
+    waiting,
+)
 from weft.fabrics.packet.state import (
-    ACK,
-    ALPHA,
-    BOUNCED,
-    CNP,
-    DATA,
     DROPTAIL,
     FREE,
     LAST_PACKET,
     LOSSLESS,
-    MPTCP,
-    NACK,
-    NDP,
-    PACE,
     PAUSE,
     PORT,
-    RAISE,
     RESUME,
-    ROUND_ROBIN,
-    RTO,
-    SUB,
-    TURN,
     choices,
-    flow_at,
-    flows,
     group,
     home_at,
     homes,
-    packet_at,
     port_at,
-    print_,
     row,
-    rows,
     table,
-    traffic_at,
 )
-from weft.fabrics.packet.transports import dcqcn, ndp, tcp
-from weft.fabrics.packet.transports.flow import open_slot, send_for_pacer
+from weft.hosts import loop
+from weft.hosts.dcqcn import DCQCN
+from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network
+from weft.hosts.ndp import NDP
+from weft.hosts.state import ROUND_ROBIN, SUB, flows, lose, packet_at, rows
+from weft.hosts.tcp import TCP
 
-DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
+__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "mend", "untangle")
+
 PORT_SIZE, SUB_SIZE = PORT.itemsize, SUB.itemsize
-SLACK = 1 << 13  # rows one event may take: a window for each of some subflows
-
-
-@part
-def deliver(s, r):
-    """Packet r has reached its host."""
-    p = packet_at(s, r)
-    fold(print_(s), s.now, (np.int64(p.id) << 32) | (np.int64(p.seq) << 4) | np.int64(p.kind))
-    s.conserved_out += 1
-    if flow_at(s, p.flow).id == p.id:
-        if s.transport <= MPTCP:
-            if p.kind == DATA:
-                tcp.on_data(s, r)
-            else:
-                tcp.on_ack(s, r)
-        elif s.transport == NDP:
-            if p.kind == DATA and p.flags & BOUNCED:
-                ndp.on_returned(s, r)
-            elif p.kind == DATA:
-                ndp.on_data(s, r)
-            elif p.kind == ACK:
-                ndp.on_ack(s, r)
-            elif p.kind == NACK:
-                ndp.on_nack(s, r)
-            else:
-                ndp.on_pull(s, r)
-        elif p.kind == DATA:
-            dcqcn.on_data(s, r)
-        elif p.kind == CNP:
-            dcqcn.on_cnp(s, r)
-        else:
-            dcqcn.on_ack(s, r)
-    events.give(s, rows(s), r)
-
-
-@part
-def fire(s, r):
-    """Timer r is due."""
-    kind = packet_at(s, r).kind
-    if s.transport <= MPTCP:
-        if kind == RTO:
-            tcp.on_timeout(s, r)
-        else:
-            tcp.on_delayed(s, r)
-    elif s.transport == NDP:
-        if kind == RTO:
-            ndp.on_tick(s, r)
-        else:
-            ndp.on_pace(s, np.int64(packet_at(s, r).dst))
-    elif kind == PACE:
-        dcqcn.on_pace(s, np.int64(packet_at(s, r).dst))
-    elif kind == TURN:
-        dcqcn.on_turn(s, r)
-    elif kind == ALPHA:
-        dcqcn.on_alpha(s, r)
-    elif kind == RAISE:
-        dcqcn.on_raise(s, r)
-    else:
-        dcqcn.on_timeout(s, r)
-    events.give(s, rows(s), r)
 
 
 @hot
-def ask_port(s, k):
-    """Ask for the lines of port k that its queue needs."""
+def prefetch_port(s, k):
+    """Prefetch the cache lines of port k that its queue needs."""
     at = s.ports_at + k * PORT_SIZE
     prefetch_at(at)
     if s.queue != DROPTAIL:
@@ -121,29 +56,33 @@ def ask_port(s, k):
 
 
 @hot
-def foresee(s):
-    """Ask for the next ports, the packets that wait there, and with every event for one row more of the next bucket."""
-    ask_port(s, np.int64(packet_at(s, s.soon).port))
-    e = packet_at(s, s.sooner)
+def look_ahead(s):
+    """Prefetch the next ports, the packets that wait there, and with every event one row more of the next bucket."""
+    prefetch_port(s, np.int64(packet_at(s, s.later_row).port))
+    e = packet_at(s, s.next_row)
     prefetch(rows(s), np.int64(port_at(s, e.port).head))
     behind = np.int64(e.next)
-    s.sooner = either(behind >= 0, behind, 0)
-    prefetch(rows(s), s.sooner)
+    s.next_row = either(behind >= 0, behind, 0)
+    prefetch(rows(s), s.next_row)
+    if s.large == 1:
+        look_far_ahead(s)
 
 
 @part
-def foresee_more(s):
-    """Of a network that no cache holds, ask for what the next events of this bucket will need: in three steps, each of
-    which reads what the one before has asked for."""
+def look_far_ahead(s):
+    """Prefetch what the next events of this bucket need, for networks that no cache holds.
+
+    In three steps, each of which reads what the one before has prefetched.
+    """
     if s.last - s.first > 6:
-        ask_first(s, events.following(s, 6))
-        ask_second(s, events.following(s, 4))
-        ask_third(s, events.following(s, 2))
+        _first(s, events.following(s, 6))
+        _second(s, events.following(s, 4))
+        _third(s, events.following(s, 2))
 
 
 @hot
-def ask_flow(s, p):
-    """Ask for the flow of a packet or timer."""
+def prefetch_flow(s, p):
+    """Prefetch the flow of a packet or timer."""
     i = np.int64(p.flow)
     prefetch(flows(s), i)
     at = s.subs_at + (i * s.subflows + np.int64(p.sub)) * SUB_SIZE
@@ -154,27 +93,27 @@ def ask_flow(s, p):
 
 
 @hot
-def ask_first(s, r):
-    """Row r is in the cache: ask for the port it names, and for its destination or flow."""
+def _first(s, r):
+    """Row r is in the cache: prefetch the port it names, and its destination or flow."""
     p = packet_at(s, r)
     if p.kind <= FREE:
-        ask_port(s, np.int64(p.port))
+        prefetch_port(s, np.int64(p.port))
         prefetch(homes(s), np.int64(p.dst))
     else:
-        ask_flow(s, p)
+        prefetch_flow(s, p)
 
 
 @hot
-def ask_second(s, r):
-    """So is its port: ask for the entry of the table where it leads, or for its flow, and for the packet behind it."""
+def _second(s, r):
+    """So is its port: prefetch the entry of the routes where it leads, or its flow, and the packet behind it."""
     p = packet_at(s, r)
     if p.kind <= LAST_PACKET:
         port = port_at(s, p.port)
         if s.queue == DROPTAIL:
             prefetch(rows(s), np.int64(port.head))
         if port.to < s.hosts_size:
-            ask_flow(s, p)
-            ask_port(s, np.int64(-1 - row(s)[port.to]))
+            prefetch_flow(s, p)
+            prefetch_port(s, np.int64(-1 - row(s)[port.to]))
         elif row(s)[port.to] >= 0 and p.dst >= 0:
             prefetch(table(s), row(s)[port.to] * s.anchors + home_at(s, p.dst).anchor)
     elif p.kind == FREE:
@@ -183,8 +122,8 @@ def ask_second(s, r):
 
 
 @hot
-def ask_third(s, r):
-    """So is the table: ask for the port by which it goes on; of a port to be freed, for the one its packet came by."""
+def _third(s, r):
+    """So is that entry: prefetch the port by which it goes on; of a port to be freed, the one its packet came by."""
     p = packet_at(s, r)
     if p.kind <= LAST_PACKET:
         node = port_at(s, p.port).to
@@ -196,9 +135,9 @@ def ask_third(s, r):
                     place += group(s)[g, 2]
                 elif group(s)[g, 1] > 1:
                     place += np.uint32(p.path) % np.uint32(group(s)[g, 1])
-                ask_port(s, np.int64(choices(s)[place]))
+                prefetch_port(s, np.int64(choices(s)[place]))
             else:
-                ask_port(s, np.int64(home_at(s, p.dst).down))
+                prefetch_port(s, np.int64(home_at(s, p.dst).down))
     elif p.kind == FREE and s.queue == LOSSLESS:
         head = np.int64(port_at(s, p.port).head)
         if head >= 0:
@@ -206,107 +145,62 @@ def ask_third(s, r):
 
 
 @part
-def follow_up(s):
-    """See to what an event has left: a NIC that has room again, and a pacer called for this very picosecond.
+def arrive(s, r):
+    """Row r is due: a packet has crossed its port, or a port is free again. True if a packet has reached its host."""
+    p = packet_at(s, r)
+    if p.kind == FREE:
+        k = np.int64(p.port)
+        events.give(s, rows(s), r)
+        freed(s, k)
+        return False
+    s.hops += 1
+    port = port_at(s, p.port)
+    if s.lazy == 1:
+        settle(s, np.int64(p.port))
+    if p.epoch != port.epoch:
+        s.drop_down += 1
+        lose(s, r)
+        return False
+    if s.queue == DROPTAIL:
+        follow(s, np.int64(p.port))
+    if p.kind == PAUSE or p.kind == RESUME:
+        heed(s, r)
+        s.conserved_out += 1
+        events.give(s, rows(s), r)
+        return False
+    if port.to < s.hosts_size:
+        return True
+    forward(s, r, np.int64(port.to))
+    return False
 
-    The event of the pacer would be the next one, unless others are due now; if none is, it need not be an event.
-    """
-    if s.roomy != events.NONE:
-        dcqcn.on_room(s, s.roomy)
-        s.roomy = events.NONE
-    if s.called != events.NONE:
-        if s.live == 0 or not events.alone(s, rows(s)):
-            put_off(s)
-            return
-        at = s.called
-        s.called = events.NONE
-        if s.transport == NDP:
-            ndp.on_pace(s, at)
-        else:
-            dcqcn.on_pace(s, at)
-        flush(s)
 
-
-@part
-def put_off(s):
-    """Let the pacer that was called come by an event."""
-    send_for_pacer(s, s.called, s.now, s.called_as)
-    s.called = events.NONE
-
-
-@hot
-def last_before(s, until):
-    """The last moment before the next flow begins, or `until` if it begins later."""
-    if s.next_flow == s.traffic_size:
-        return until
-    return min(until, traffic_at(s, s.next_flow).start - 1)
+NETWORK = Network(forward=forward, arrive=arrive, waiting=waiting, paths=paths_between, look_ahead=look_ahead)
 
 
 @bare
-def advance(world, until, budget):
-    """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
-    s = world[0]
-    limit = last_before(s, until)
-    for _ in range(budget):
-        if s.live == 0 and s.next_flow == s.traffic_size:
-            return DONE  # what is still on its way is for nobody
-        if s.rows_size - s.alive < SLACK:
-            return GROW_ROWS
-        r = events.pull(s, rows(s), limit)
-        if r == events.NONE and limit < until:
-            if s.free_slot == events.NONE and s.used_slots == s.flows_size:
-                return GROW_SLOTS
-            s.now = limit + 1
-            slot = open_slot(s, s.next_flow)
-            s.next_flow += 1
-            if s.transport <= MPTCP:
-                tcp.begin(s, slot)
-            elif s.transport == NDP:
-                ndp.begin(s, slot)
-            else:
-                dcqcn.begin(s, slot)
-            flush(s)
-            if s.called != events.NONE:
-                put_off(s)  # other flows may begin now too
-            limit = last_before(s, until)
-            continue
-        if r == events.NONE:
-            s.now = max(s.now, until)
-            return DONE
-        foresee(s)
-        if s.vast == 1:
-            foresee_more(s)
-        p = packet_at(s, r)
-        if p.kind <= LAST_PACKET:
-            s.hops += 1
-            port = port_at(s, p.port)
-            if s.lazy == 1:
-                settle(s, np.int64(p.port))
-            if p.epoch != port.epoch:
-                s.drop_down += 1
-                lose(s, r)
-            else:
-                if s.queue == DROPTAIL:
-                    follow(s, np.int64(p.port))
-                if p.kind == PAUSE or p.kind == RESUME:
-                    heed(s, r)
-                    s.conserved_out += 1
-                    events.give(s, rows(s), r)
-                elif port.to >= s.hosts_size:
-                    forward(s, r, np.int64(port.to))
-                else:
-                    deliver(s, r)
-                    flush(s)
-        elif p.kind == FREE:
-            k = np.int64(p.port)
-            events.give(s, rows(s), r)
-            freed(s, k)
-        else:
-            fire(s, r)
-            flush(s)
-        while s.roomy != events.NONE or s.called != events.NONE:
-            follow_up(s)
-    return PAUSED
+def advance_tcp(world, until, budget):
+    """Run TCP, DCTCP or MPTCP: see `hosts.loop.advance`."""
+    return loop.advance(world[0], until, budget, TCP, NETWORK)
+
+
+@bare
+def advance_ndp(world, until, budget):
+    """Run NDP."""
+    return loop.advance(world[0], until, budget, NDP, NETWORK)
+
+
+@bare
+def advance_dcqcn(world, until, budget):
+    """Run DCQCN."""
+    return loop.advance(world[0], until, budget, DCQCN, NETWORK)
+
+
+_KERNELS = (advance_tcp, advance_tcp, advance_tcp, advance_ndp, advance_dcqcn)  # as in settings.TRANSPORTS
+
+
+def advance(world, until: int, budget: int) -> int:
+    """Run to `until` inclusive, or for `budget` events, and say why it stopped; only this transport is compiled."""
+    return _KERNELS[world["transport"][0]](world, until, budget)
 
 
 @bare

@@ -17,42 +17,44 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.bits import prefetch
-from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
 from weft.fabrics.packet.state import (
-    BOUNCED,
-    DATA,
     DROPTAIL,
     FREE,
     LOSSLESS,
-    MARKED,
     PAUSE,
     PRIORITY,
     RESUME,
-    ROUND_ROBIN,
     SHARED,
     TRIM,
-    TRIMMED,
-    URGENT,
     buffered,
     choices,
-    flow_at,
     group,
     home_at,
-    host_at,
-    packet_at,
     pool,
     port_at,
-    print_,
     row,
-    rows,
     table,
+)
+from weft.hosts.flow import time_at
+from weft.hosts.state import (
+    BOUNCED,
+    DATA,
+    MARKED,
+    ROUND_ROBIN,
+    STRICT,
+    TRIMMED,
+    URGENT,
+    flow_at,
+    host_at,
+    lose,
+    packet_at,
+    rows,
 )
 from weft.topology.routes import HERE, NO_ROUTE
 
-SECOND = 10**12
-STRICT = 255  # `prefer` of a port that never lets data pass a header
+MOST_PATHS = 1 << 30
 CHANCES = 1 << 20  # in what marking probabilities are counted
 
 
@@ -61,22 +63,7 @@ def wire_time(port, size):
     """Picoseconds that `size` bytes occupy a port."""
     if port.pace > 0:
         return size * port.pace
-    return (size * 8 * SECOND + port.rate - 1) // port.rate
-
-
-@hot
-def lose(s, r):
-    """Fold the loss of a packet into the fingerprint and free its row."""
-    p = packet_at(s, r)
-    fold(print_(s), s.now, ~((np.int64(p.id) << 32) | np.int64(p.seq)))
-    events.give(s, rows(s), r)
-    s.conserved_out += 1
-
-
-@part
-def schedule(s, r, time):
-    """Have row r released at `time`."""
-    events.push(s, rows(s), r, time)
+    return time_at(size, port.rate)
 
 
 @hot
@@ -180,7 +167,7 @@ def _wake_later(s, k):
         timer = events.take(s, rows(s))
         packet_at(s, timer).kind = FREE
         packet_at(s, timer).port = k
-        schedule(s, timer, max(port.busy, s.now))
+        events.push(s, rows(s), timer, max(port.busy, s.now))
 
 
 @part
@@ -262,7 +249,7 @@ def begin(s, k, at):
         port.turn = 0
         _unhold(s, r, k)
         if port.host == 1 and host_at(s, port.frm).blocked == 1:
-            s.roomy = np.int64(port.frm)
+            s.has_room = np.int64(port.frm)
     else:
         return
     port.busy = at + wire_time(port, p.size)
@@ -428,31 +415,35 @@ def forward(s, r, node):
         again = accept(s, again, k)
 
 
-@hot
-def originate(s, r, node):
-    """Leave packet r at host `node`, for `flush` to send when the transport has done its part.
-
-    Transports therefore need not know the network: called directly, it would be compiled into each of them.
-    """
-    s.conserved_in += 1
-    p = packet_at(s, r)
-    p.port = node
-    p.next = events.NONE
-    if s.first_out == events.NONE:
-        s.first_out = r
-    else:
-        packet_at(s, s.last_out).next = r
-    s.last_out = r
-
-
 @part
-def flush(s):
-    """Send what transports have left at their hosts, in that order."""
-    while s.first_out != events.NONE:
-        r = s.first_out
-        p = packet_at(s, r)
-        s.first_out = np.int64(p.next)
-        forward(s, r, np.int64(p.port))
+def paths_between(s, src, dst):
+    """The number of shortest paths, as the product of the choices along the first of them."""
+    node = np.int64(src)
+    paths = np.int64(1)
+    for _ in range(64):
+        place = row(s)[node]
+        if place < 0:
+            node = port_at(s, -1 - place).to
+            if node == dst:
+                return paths
+            continue
+        g = table(s)[place, home_at(s, dst).anchor]
+        if g < 0:
+            return paths
+        paths *= group(s)[g, 1]
+        node = port_at(s, choices(s)[group(s)[g, 0]]).to
+        if node == dst or paths >= MOST_PATHS:
+            return paths
+    return paths
+
+
+@hot
+def waiting(s, host):
+    """Data packets that wait on the port of a host; a drop-tail port is never held up, and counts those on the wire."""
+    if s.queue == DROPTAIL:
+        return np.int64(0)
+    place = row(s)[np.uint64(host)]
+    return np.int64(port_at(s, -1 - place if place < 0 else host_at(s, host).port).packets)
 
 
 @part

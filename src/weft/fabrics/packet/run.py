@@ -12,12 +12,11 @@ from weft.fabrics.packet import bounds, kernel
 from weft.fabrics.packet import state as st
 from weft.fabrics.packet.fabric import groups
 from weft.fabrics.packet.failures import plan
+from weft.hosts.state import PER_FLOW, PER_PACKET
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.topology.routes import routes
 from weft.units import s
 
-PER_PACKET = ("rows", "due", "spare", "heap", "options")
-PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
 ROWS_FULL, SLOTS_FULL = loop.MORE, loop.MORE + 1
 CAUSES = {"full": "drop_full", "link_down": "drop_down", "no_route": "drop_route", "lossless": "drop_lossless"}
 

@@ -24,30 +24,35 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.jit import part
-from weft.fabrics.packet.state import (
+from weft.hosts import dctcp, mptcp, sack
+from weft.hosts.flow import (
+    Transport,
+    arm,
+    book,
+    claim,
+    close_slot,
+    new_timer,
+    no_pace,
+    no_room,
+    sample_rtt,
+    send_control,
+    send_segment,
+)
+from weft.hosts.state import (
     ACK,
+    DATA,
     DATA_ACK,
     DCTCP,
     DELAYED,
     ECHO,
     MARKED,
+    RTO,
     flow_at,
     got,
     options,
     out,
     packet_at,
     sub_at,
-)
-from weft.fabrics.packet.transports import dctcp, mptcp, sack
-from weft.fabrics.packet.transports.flow import (
-    arm,
-    book,
-    claim,
-    close_slot,
-    new_timer,
-    sample_rtt,
-    send_control,
-    send_segment,
 )
 
 
@@ -258,3 +263,24 @@ def on_delayed(s, r):
         sub.timer_wait = new_timer(s, slot, k, DELAYED, sub.wait)
     else:
         _acknowledge(s, slot, k, sub.echoing == 1)
+
+
+@part
+def receive(s, r):
+    """Packet r has reached its host."""
+    if packet_at(s, r).kind == DATA:
+        on_data(s, r)
+    else:
+        on_ack(s, r)
+
+
+@part
+def fire(s, r):
+    """Timer r is due."""
+    if packet_at(s, r).kind == RTO:
+        on_timeout(s, r)
+    else:
+        on_delayed(s, r)
+
+
+TCP = Transport(begin=begin, receive=receive, fire=fire, pace=no_pace, room=no_room)

@@ -24,8 +24,8 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.jit import hot, part
-from weft.fabrics.packet.state import ACK, NACK, PULL, TRIMMED, flow_at, got, host_at, out, packet_at, sub_at
-from weft.fabrics.packet.transports.flow import (
+from weft.hosts.flow import (
+    Transport,
     arm,
     book,
     call_pacer,
@@ -33,10 +33,12 @@ from weft.fabrics.packet.transports.flow import (
     close_slot,
     first_in_line,
     line_up,
+    no_room,
     send_control,
     send_segment,
     tally,
 )
+from weft.hosts.state import ACK, BOUNCED, DATA, NACK, PULL, TRIMMED, flow_at, got, host_at, out, packet_at, sub_at
 
 OLD, ARRIVED, LOST, FRESH = 1, 2, 3, 4  # in flight since before the last tick; answered; to be resent; in flight since
 
@@ -207,8 +209,8 @@ def on_data(s, r):
 
 
 @part
-def on_pace(s, at):
-    """The pacer of a host may send a pull."""
+def on_pace(s, at, waiting):
+    """The pacer of a host may send a pull, whatever waits on its port."""
     host = host_at(s, at)
     host.pacing = 0
     while True:
@@ -228,3 +230,22 @@ def on_pace(s, at):
         if host.first != events.NONE:
             call_pacer(s, at)
         return
+
+
+@part
+def receive(s, r):
+    """Packet r has reached its host."""
+    p = packet_at(s, r)
+    if p.kind == DATA and p.flags & BOUNCED:
+        on_returned(s, r)
+    elif p.kind == DATA:
+        on_data(s, r)
+    elif p.kind == ACK:
+        on_ack(s, r)
+    elif p.kind == NACK:
+        on_nack(s, r)
+    else:
+        on_pull(s, r)
+
+
+NDP = Transport(begin=begin, receive=receive, fire=on_tick, pace=on_pace, room=no_room)

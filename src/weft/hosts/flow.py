@@ -4,13 +4,16 @@ A flow takes a slot when it starts and gives it back when its sender knows that 
 both slot and flow, so one that comes too late finds a stranger in the slot and is ignored.
 """
 
+from typing import Any
+
 import numpy as np
 
 from weft.engine import events
+from weft.engine.functions import Functions
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.fabrics.packet.network import originate, schedule
-from weft.fabrics.packet.state import (
+from weft.hosts import mptcp
+from weft.hosts.state import (
     AGAIN,
     DATA,
     ECMP,
@@ -25,52 +28,50 @@ from weft.fabrics.packet.state import (
     arrived,
     bearer,
     carries,
-    choices,
     flow_at,
     got,
-    group,
-    home_at,
     host_at,
     latest,
     order,
     out,
     packet_at,
-    port_at,
-    row,
     rows,
     score,
     sub_at,
-    table,
     traffic_at,
     via,
 )
-from weft.fabrics.packet.transports import mptcp
 
+SECOND = 10**12  # ps
 _PATHS = 1 << 30
 TRIED, FAILED, LEFT_OUT = 0, 1, 2  # what NDP's sender knows of a path
 SUSPICIOUS, MEMORY = 4, 16  # failures below which a path is not judged, and tries a path that are remembered
 
 
+class Transport(Functions):
+    """What a protocol does, for the loop to be compiled with."""
+
+    begin: Any  # (s, slot)  a flow starts
+    receive: Any  # (s, r)  packet r of a live flow has reached its host
+    fire: Any  # (s, r)  timer r is due
+    pace: Any  # (s, host, waiting)  the pacer of a host is due, and so many data packets wait on its port
+    room: Any  # (s, host)  a data packet has left the port of a host that was blocked
+
+
 @part
-def paths_between(s, src, dst):
-    """The number of shortest paths, as the product of the choices along the first of them."""
-    node = np.int64(src)
-    paths = np.int64(1)
-    for _ in range(64):
-        place = row(s)[node]
-        if place < 0:
-            node = port_at(s, -1 - place).to
-            if node == dst:
-                return paths
-            continue
-        g = table(s)[place, home_at(s, dst).anchor]
-        if g < 0:
-            return paths
-        paths *= group(s)[g, 1]
-        node = port_at(s, choices(s)[group(s)[g, 0]]).to
-        if node == dst or paths >= _PATHS:
-            return paths
-    return paths
+def no_pace(s, host, waiting):
+    """For protocols without a pacer."""
+
+
+@part
+def no_room(s, host):
+    """For protocols that do not ask what waits on a port."""
+
+
+@hot
+def time_at(size, rate):
+    """Picoseconds that `size` bytes take at `rate` b/s."""
+    return (size * 8 * SECOND + rate - 1) // rate
 
 
 @part
@@ -93,8 +94,7 @@ def open_slot(s, id):
         bearer(s)[slot, :] = 0
         arrived(s)[slot, :] = 0
     flow.urgent = 1 if traffic_at(s, id).klass > 0 else 0
-    if s.routing == PERMUTED or s.transport == MPTCP:
-        flow.paths = min(paths_between(s, flow.src, flow.dst), s.paths)
+    flow.ahead = flow.back = events.NONE
     for k in range(s.subflows):
         i = slot * s.subflows + k
         sub = sub_at(s, i)
@@ -115,8 +115,6 @@ def open_slot(s, id):
             latest(s)[i, :] = events.NONE
         if s.scoreboard == 1:
             score(s)[i, :, :] = 0
-    if s.transport == MPTCP and s.routing == ECMP:
-        _spread(s, slot)
     return slot
 
 
@@ -133,10 +131,18 @@ def shuffle(s, i, paths):
         walk[p], walk[q] = walk[q], walk[p]
 
 
+@hot
+def spreads(s):
+    """Whether flows have to know how many paths there are."""
+    return s.routing == PERMUTED or s.transport == MPTCP
+
+
 @part
-def _spread(s, slot):
-    """Give the subflows different paths as far as there are as many."""
-    paths = np.int64(flow_at(s, slot).paths)
+def spread(s, slot, paths):
+    """Tell a flow how many paths it has; MPTCP's subflows take different ones as far as there are as many."""
+    flow_at(s, slot).paths = paths = min(paths, s.paths)
+    if s.transport != MPTCP or s.routing != ECMP:
+        return
     base = slot * s.subflows
     shuffle(s, base, paths)
     for k in range(s.subflows):
@@ -199,6 +205,23 @@ def payload_of(s, slot, i, seq):
     if s.stream > 0:
         return mptcp.payload_of(s, slot, carries(s)[i, seq & (s.reach - 1)])
     return flow_at(s, slot).tail if seq == sub_at(s, i).last else s.payload
+
+
+@hot
+def originate(s, r, host):
+    """Leave packet r at its host, for the NIC to take when the transport has done its part.
+
+    Transports therefore need not know the network: called directly, it would be compiled into each of them.
+    """
+    s.conserved_in += 1
+    p = packet_at(s, r)
+    p.port = host
+    p.next = events.NONE
+    if s.first_out == events.NONE:
+        s.first_out = r
+    else:
+        packet_at(s, s.last_out).next = r
+    s.last_out = r
 
 
 @part
@@ -300,7 +323,7 @@ def new_timer(s, slot, k, kind, time):
     r = events.take(s, rows(s))
     p = packet_at(s, r)
     p.kind, p.sub, p.flow, p.id = kind, k, slot, flow_at(s, slot).id
-    schedule(s, r, time)
+    events.push(s, rows(s), r, time)
     return r
 
 
@@ -339,9 +362,9 @@ def call_pacer(s, at):
     host = host_at(s, at)
     host.pacing = 1
     number = events.number(s)
-    if host.free_at <= s.now and s.called == events.NONE:
-        s.called = at
-        s.called_as = number
+    if host.free_at <= s.now and s.due_now == events.NONE:
+        s.due_now = at
+        s.due_order = number
     else:
         send_for_pacer(s, at, max(s.now, host.free_at), number)
 
@@ -383,7 +406,7 @@ def close_slot(s, slot):
         if sub.timer_raise != events.NONE:
             events.cancel(s, rows(s), sub.timer_raise)
     flow = flow_at(s, slot)
-    flow.id = -1
+    flow.id = flow.ahead = flow.back = -1
     s.live -= 1
     if flow.queued == 0:  # else it is in a list of its host, which gives it back
         flow.next = s.free_slot

@@ -12,7 +12,7 @@ With delayed ACKs the receiver answers at once when marks begin or end (§3.2), 
 """
 
 from weft.engine.jit import part
-from weft.fabrics.packet.state import sub_at
+from weft.hosts.state import sub_at
 
 ONE = 1 << 20  # alpha is counted in parts of this
 

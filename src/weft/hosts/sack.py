@@ -25,15 +25,15 @@ lost: the pipe is empty then, and as much as a window leaves at once for the que
 import numpy as np
 
 from weft.engine import events
-from weft.engine.jit import bare
-from weft.fabrics.packet.state import BLOCKS, got, latest, options, out, packet_at, sub_at
-from weft.fabrics.packet.transports.flow import claim, send_segment
+from weft.engine.jit import part
+from weft.hosts.flow import claim, send_segment
+from weft.hosts.state import BLOCKS, got, latest, options, out, packet_at, sub_at
 
 ARRIVED = 1  # what the sender knows of a segment
 DUPLICATES = 3  # RFC 6675's DupThresh, of duplicates and of segments above one that is lost
 
 
-@bare
+@part
 def _run(s, i, seq):
     """The run of segments, [first, end), that `seq` belongs to among those held beyond a gap."""
     mask = s.reach - 1
@@ -45,7 +45,7 @@ def _run(s, i, seq):
     return first, end
 
 
-@bare
+@part
 def remember(s, i, seq):
     """Segment `seq` has come beyond a gap: put its run before the others."""
     first, end = _run(s, i, seq)
@@ -64,7 +64,7 @@ def remember(s, i, seq):
             runs[n] = events.NONE
 
 
-@bare
+@part
 def name(s, i, r):
     """Enter the latest runs in ACK r, and forget those that have closed up with the rest."""
     runs, kept, named = latest(s)[i], 0, 0
@@ -86,7 +86,7 @@ def name(s, i, r):
         p.size += 4 + 8 * named
 
 
-@bare
+@part
 def update(s, i, r):
     """Enter the runs that ACK r names in the scoreboard. True if they hold a segment not known to have arrived."""
     p, sub, mask = packet_at(s, r), sub_at(s, i), s.reach - 1
@@ -99,7 +99,7 @@ def update(s, i, r):
     return fresh
 
 
-@bare
+@part
 def heights(s, i):
     """The highest segment known to have arrived, and the third highest: what has not come below it is lost. Or NONE."""
     sub, mask = sub_at(s, i), s.reach - 1
@@ -114,13 +114,13 @@ def heights(s, i):
     return high, np.int64(events.NONE)
 
 
-@bare
+@part
 def lost(s, i):
     """Whether `una` is lost."""
     return heights(s, i)[1] != events.NONE
 
 
-@bare
+@part
 def recover(s, slot, k):
     """Send what recovery allows."""
     i = slot * s.subflows + k

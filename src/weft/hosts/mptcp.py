@@ -28,13 +28,13 @@ when a data ACK covers it; what subflows still have on their way is then for nob
 import numpy as np
 
 from weft.engine import events
-from weft.engine.jit import bare, hot
-from weft.fabrics.packet.state import DATA_ACK, arrived, bearer, carries, flow_at, options, out, packet_at, sub_at
+from weft.engine.jit import hot, part
+from weft.hosts.state import DATA_ACK, arrived, bearer, carries, flow_at, options, out, packet_at, sub_at
 
 WHO, OWED, HASTENED = 31, 64, 128  # of a bearer: subflow plus 1; another is to send it; it was hastened once
 
 
-@bare
+@part
 def grow(s, slot, i, newly):
     """Grow the window of subflow i by an ACK of `newly` segments in congestion avoidance."""
     payload = float(s.payload)
@@ -61,7 +61,7 @@ def payload_of(s, slot, d):
     return flow_at(s, slot).tail if d == flow_at(s, slot).segments - 1 else s.payload
 
 
-@bare
+@part
 def take(s, slot, i):
     """Choose the segment of the flow that subflow i sends next: one owed by another, a new one, or the first missing.
 
@@ -92,7 +92,7 @@ def take(s, slot, i):
     return True
 
 
-@bare
+@part
 def _hasten(s, slot, me):
     """The first segment missing, if another subflow bears it and it was not sent again before, or NONE."""
     flow, mask = flow_at(s, slot), s.stream - 1
@@ -111,7 +111,7 @@ def _hasten(s, slot, me):
     return flow.acked
 
 
-@bare
+@part
 def heed(s, slot, i, r):
     """Enter what ACK r says of the flow. True if the receive window had stopped it and no longer does."""
     flow, sub, mask = flow_at(s, slot), sub_at(s, i), s.stream - 1
@@ -134,7 +134,7 @@ def heed(s, slot, i, r):
     return stopped
 
 
-@bare
+@part
 def give_up(s, slot, i):
     """Subflow i has timed out: what it bears and has not delivered is owed by the others."""
     flow, sub, mask = flow_at(s, slot), sub_at(s, i), s.stream - 1
@@ -147,7 +147,7 @@ def give_up(s, slot, i):
             flow.owed += 1
 
 
-@bare
+@part
 def enter(s, slot, d):
     """Enter the arrival of segment d of a flow. False if the receiver had it."""
     flow, mask = flow_at(s, slot), s.stream - 1

@@ -21,24 +21,8 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.jit import hot, part
-from weft.fabrics.packet.network import SECOND
-from weft.fabrics.packet.state import (
-    ACK,
-    ALPHA,
-    CNP,
-    MARKED,
-    NACK,
-    RAISE,
-    TURN,
-    flow_at,
-    host_at,
-    packet_at,
-    port_at,
-    row,
-    rows,
-    sub_at,
-)
-from weft.fabrics.packet.transports.flow import (
+from weft.hosts.flow import (
+    Transport,
     arm,
     book,
     call_pacer,
@@ -49,23 +33,33 @@ from weft.fabrics.packet.transports.flow import (
     new_timer,
     send_control,
     send_segment,
+    time_at,
+)
+from weft.hosts.state import (
+    ACK,
+    ALPHA,
+    CNP,
+    DATA,
+    MARKED,
+    NACK,
+    RAISE,
+    TURN,
+    flow_at,
+    host_at,
+    packet_at,
+    rows,
+    sub_at,
 )
 
 ONE = 1 << 20
 WAITING = 2  # data packets a NIC's port may hold before flows have to wait
 
 
-@hot
-def _nic(s, host):
-    """The port of a host; of several, the first."""
-    return -1 - row(s)[host] if row(s)[host] < 0 else host_at(s, host).nic
-
-
 @part
 def begin(s, slot):
     """Start at the rate of the link."""
     sub = sub_at(s, slot)
-    sub.rate = sub.target = port_at(s, _nic(s, flow_at(s, slot).src)).rate
+    sub.rate = sub.target = host_at(s, flow_at(s, slot).src).rate
     sub.alpha = ONE
     sub.stamp = -s.cnp_gap
     _ready(s, slot)
@@ -107,12 +101,11 @@ def on_turn(s, r):
 
 
 @part
-def on_pace(s, at):
-    """The NIC of a host is free for a packet."""
+def on_pace(s, at, waiting):
+    """The NIC of a host is free for a packet; `waiting` data packets are on its port."""
     host = host_at(s, at)
-    port = port_at(s, _nic(s, at))
     host.pacing = 0
-    if port.packets >= WAITING:
+    if waiting >= WAITING:
         host.blocked = 1
         return
     while True:
@@ -128,8 +121,8 @@ def on_pace(s, at):
         sub.nxt += 1
         send_segment(s, slot, 0, seq)
         size = packet_at(s, s.last_out).size
-        host.free_at = s.now + (size * 8 * SECOND + port.rate - 1) // port.rate
-        sub.wait = s.now + (size * 8 * SECOND + sub.rate - 1) // sub.rate
+        host.free_at = s.now + time_at(size, host.rate)
+        sub.wait = s.now + time_at(size, sub.rate)
         if sub.deadline == 0:
             arm(s, slot, 0, s.now + sub.rto)
         if sub.timer_raise != events.NONE:
@@ -189,7 +182,7 @@ def on_raise(s, r):
     sub.timer_raise = events.NONE
     sub.stage += 1
     _raise(s, slot)
-    if sub.rate < port_at(s, _nic(s, flow_at(s, slot).src)).rate:
+    if sub.rate < host_at(s, flow_at(s, slot).src).rate:
         sub.timer_raise = new_timer(s, slot, 0, RAISE, s.now + s.raise_gap)
 
 
@@ -202,7 +195,7 @@ def _raise(s, slot):
         sub.target += (low - s.fast_rounds) * s.rate_leap
     elif high >= s.fast_rounds:
         sub.target += s.rate_step
-    sub.target = min(sub.target, port_at(s, _nic(s, flow_at(s, slot).src)).rate)
+    sub.target = min(sub.target, host_at(s, flow_at(s, slot).src).rate)
     sub.rate = (sub.target + sub.rate + 1) // 2
 
 
@@ -272,3 +265,32 @@ def on_data(s, r):
     sub.pending = 0
     s.acks += 1
     send_control(s, slot, 0, ACK, sub.expected, seq, 0, s.now, True)
+
+
+@part
+def receive(s, r):
+    """Packet r has reached its host."""
+    kind = packet_at(s, r).kind
+    if kind == DATA:
+        on_data(s, r)
+    elif kind == CNP:
+        on_cnp(s, r)
+    else:
+        on_ack(s, r)
+
+
+@part
+def fire(s, r):
+    """Timer r is due."""
+    kind = packet_at(s, r).kind
+    if kind == TURN:
+        on_turn(s, r)
+    elif kind == ALPHA:
+        on_alpha(s, r)
+    elif kind == RAISE:
+        on_raise(s, r)
+    else:
+        on_timeout(s, r)
+
+
+DCQCN = Transport(begin=begin, receive=receive, fire=fire, pace=on_pace, room=on_room)
