@@ -29,8 +29,8 @@ Tables that are full (`loop.GROW_ROWS`, `loop.GROW_SLOTS`) grow between strides:
     waiting(s, host)        data packets that wait on the host's port, the one being sent left out; `loop.none_waiting`
                             where ports are never paused. Else, when a data packet leaves the port of a host that is
                             `blocked`, the network sets `s.has_room` to that host.
-    paths(s, src, dst)      how many paths there are. Packets choose among them by `packet_at(s, r).path`: a number
-                            below this count where transports walk all paths in turn, below 2**30 where they draw one.
+    paths(s, src, dst)      how many paths there are. Packets choose one by `packet_at(s, r).path`: a number below
+                            this count where transports walk all paths in turn, below 2**30 where they draw one.
     look_ahead(s)           prefetch, or `loop.nothing_ahead`.
 
 A packet belongs to the network between `forward` and `arrive`: it may use `port`, `epoch` and `path`, set the flags
