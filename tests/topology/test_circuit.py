@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import BadInput
-from weft.models.shoal import Rack
+from weft.models.shoal import PricedRack
 from weft.topology.circuit import CircuitClos
 
 NINE = "nodes must be at most 8 with 4-port switches in two stages, not 9 (switches of 6 ports would do)"
@@ -29,7 +29,7 @@ def test_64_ports_connect_2048_nodes():
 
 @pytest.mark.parametrize("nodes, ports", [(512, 64), (2048, 64), (1024, 64), (256, 32), (128, 16)])
 def test_the_fabric_has_the_switches_that_the_cost_model_buys(nodes, ports):
-    bought = Rack(nodes=nodes, ports=ports, planes=2)
+    bought = PricedRack(nodes=nodes, ports=ports, planes=2)
     assert CircuitClos(nodes=nodes, ports=ports, planes=2).switches == bought.circuit_switches
 
 
