@@ -4,18 +4,23 @@ In a pseudo-terminal and in a pipe, without `--json` or `--quiet` unless the pag
 tables are on. What takes long is listed in `long.toml` and run by verification/commands.py.
 """
 
+import contextlib
+import io
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
 from typed import LONG, PAGES, ROOT, Said, Typist, commands, listed, prepared
+from weft.cli import main
 
 MODES = pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "pipe"])
-TINY = {  # what a workload needs to be small
+TINY = {  # what a workload is given to be small
     **dict.fromkeys(("poisson", "bursts", "hotspot", "survivors"), "--load 0.3 --flows 60 --sizes fixed:20KB"),
     "incast": "--fan-in 4 --bytes 20KB",
     "outcast": "--fan-out 4 --bytes 20KB",
@@ -27,9 +32,8 @@ TINY = {  # what a workload needs to be small
     "disaggregated": "--flows 60",
     "trace": f"--trace {ROOT / 'examples/trace.csv'}",
 }
+USUAL = {"slots": "--load 0.5 --slots 2000", "bytes": "--bytes 20KB"}  # by a field that a workload not listed above has
 FINGERPRINT = re.compile(r"fingerprint\s+([0-9a-f]{32})")
-CELLS = "--load 0.5 --slots 2000"
-SIZES = {"shoal": "--nodes 16", "crossbar": "--ports 16"}  # of a fabric; the others have hosts
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,7 @@ def test_every_command_of_a_page_can_be_typed(typist, place, page, terminal):
     for command in commands(page):
         if command.line in LONG:
             continue
+        assert command.line.startswith("weft "), f"{command.line} must be listed in tests/long.toml"
         said = typist.types(command.tokens, terminal=terminal, folder=place)
         assert said.done, (command.line, said.text)
         if command.shown and not terminal:
@@ -62,7 +67,20 @@ def test_what_is_listed_as_long_is_on_some_page():
 
 def tiny(fabric, workload) -> list[str]:
     """The tokens of a small run."""
-    return ["run", fabric, workload, *SIZES.get(fabric, "--hosts 16").split(), *TINY.get(workload, CELLS).split()]
+    size = next(name for name in ("nodes", "hosts", "ports") if name in fields("fabrics", fabric))
+    given = TINY.get(workload)
+    if given is None:
+        given = next((usual for name, usual in USUAL.items() if name in fields("workloads", workload)), "")
+    return ["run", fabric, workload, f"--{size}", "16", *given.split()]
+
+
+@cache
+def fields(what, name) -> set[str]:
+    """The parameters that `weft fabrics NAME` or `weft workloads NAME` lists."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main([what, name, "--json"]) == 0
+    return {one["name"] for one in json.loads(out.getvalue())[what][0]["parameters"]}
 
 
 @pytest.mark.parametrize("fabric", listed("run"))
