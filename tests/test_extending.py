@@ -35,6 +35,12 @@ def test_an_installed_fabric_is_listed_with_weft_s_own():
     assert "An ideal switch" in typed("fabrics").stdout
 
 
+def test_a_flow_of_any_size_has_the_ideal_time_of_its_bytes_on_the_link():
+    sizes = [1, 1000, 2_000_000, 10**9, 2**46]  # at 100 Gb/s a byte takes 80 ps
+    flows = weft.Flows.of(nodes=2, src=[0] * 5, dst=[1] * 5, size=sizes, start=0)
+    assert weft_fluid.Fluid(nodes=2).ideal(flows).tolist() == [80 * size for size in sizes]
+
+
 @pytest.mark.parametrize("name", ["fluid", "weft_fluid:Fluid"])
 @pytest.mark.parametrize("workload", [["ring", "--nodes", "8", "--bytes", "1MB"], POISSON,
                                       ["weft_fluid:Ring", "--nodes", "8", "--bytes", "1MB"]])  # fmt: skip

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from weft.fabrics.base import Fabric
 from weft.units import Gbps, Rate, param, s
 
@@ -22,7 +24,8 @@ class Fluid(Fabric):
         return FluidRun(self, demand, seed=seed)
 
     def ideal(self, flows):
-        return -(-flows.size * 8 * s // self.link)
+        alone = flows.size * (8 * s / self.link)  # in floats: bits times ps overflow int64 from a megabyte on
+        return np.maximum(alone.astype(np.int64), 1)
 
     @property
     def payload_rate(self):
