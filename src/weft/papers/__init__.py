@@ -15,7 +15,7 @@ A claim's verdict is one word:
 
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.errors import BadInput, require
 from weft.papers.fpga import FIGURES as FPGA
@@ -69,7 +69,7 @@ class Answer(NamedTuple):
 
     figure: str
     scale: str
-    module: object
+    module: Any
     table: list  # a dict per row
     fingerprints: list
 
@@ -84,7 +84,7 @@ class Answer(NamedTuple):
         named = getattr(self.module, "SERIES", None)
         if named is None:  # the tables of the FPGA paper have several lines of several kinds: the rows are the series
             return [{column: row.get(column) for column in self.module.COLUMNS} for row in self.table]
-        lines = {}
+        lines: dict[tuple, list] = {}
         for kind in named:
             for row in self.table:
                 if row.get(kind.x) is not None and row.get(kind.y) is not None:

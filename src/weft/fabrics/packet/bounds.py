@@ -74,7 +74,7 @@ def paths(fabric, flows, seed: int = 0) -> list[list[int]]:
     graph, table = fabric.graph, fabric.routes
     to = graph.port_ends()[1]
     key = random.key(seed, 0x706B74)
-    found = []
+    found: list[list[int]] = []
     for f, (node, dst) in enumerate(zip(flows.src.tolist(), flows.dst.tolist(), strict=True)):
         number = random.below_one(random.word(key, f * 16), 1 << 30)
         found.append([])
@@ -103,7 +103,7 @@ def shares(fabric, flows, seed: int = 0) -> np.ndarray:
     """
     crossed = paths(fabric, flows, seed)
     left = np.repeat(fabric.graph.rate, 2).astype(float) * fabric.payload / fabric.wire_size
-    on = [set() for _ in left]
+    on: list[set[int]] = [set() for _ in left]
     for f, ports in enumerate(crossed):
         for port in ports:
             on[port].add(f)
