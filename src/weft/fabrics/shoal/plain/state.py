@@ -54,7 +54,7 @@ class PlainState(NamedTuple):
     count: np.ndarray  # (n,) int32        [i]     how many those are
     living: np.ndarray  # (n,) int32
     leave: np.ndarray  # (m, w) int32      [h, p]  epoch from which the next cell of the subflow may leave, or AWAY
-    pair: np.ndarray  # (m, 19) int64      [h]     see the names below
+    pair: np.ndarray  # (m, PAIR) int64    [h]     see the names below
     origin: np.ndarray  # (m, 64x) int32   [h, seq modulo 64x]  flow of each cell that is not acknowledged
     target: np.ndarray  # (m,) int32
     early: np.ndarray  # (m, x) uint64
@@ -99,7 +99,7 @@ LENGTH, MINE, READY, HEAD, TAIL, TURN, OWED = range(7)
 # transport: every cell before this one is acknowledged; slot in which that last moved; timeouts since; whether the
 # receiver has something to acknowledge; acknowledgements under way.
 KLASS, BORN, COPIES, LIST, LAST, SEAT, ACKED, TIMER, TIMEOUTS, DIRTY, PENDING = range(8, 19)
-PAIR = 19
+PAIR = 24  # the columns of a pair, rounded up to whole cache lines
 # cell: the next in its queue or list; its flow, or -1 - the pair that it acknowledges; its pair; its number in the
 # pair, or how many cells it acknowledges
 FOLLOWING, OF_FLOW, OF_PAIR, NUMBER = range(4)
