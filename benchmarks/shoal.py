@@ -1,7 +1,7 @@
 """Shoal's kernel while the rack is busy: rate, ns per node-slot and the ratio to a calibration loop.
 
-The aim for 512 nodes on one quiet core is 100, 60 and 40 M node-slots/s at loads 0.2, 0.6 and 1; docs/design.md says
-how far it is. `--quick` measures a tenth of the work. Every line comes from `weft.cli.bench.measure`.
+The aim for 512 nodes on one quiet core is 100, 60 and 40 M node-slots/s at loads 0.2, 0.6 and 1; notes.md in its
+folder says how far it is. `--quick` measures a tenth of the work. Every line comes from `weft.cli.bench.measure`.
 """
 
 import sys

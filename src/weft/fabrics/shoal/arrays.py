@@ -1,4 +1,4 @@
-"""Arrays for the kernel: laid out before a run, made larger during one, saved and read back."""
+"""Arrays for the fast kernel: laid out before a run, made larger during one; the plain one uses some of it."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_q
     numbers[[col.AGED, col.SHORTEST, col.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
     numbers[col.DEPTH] = 4 if n <= WIDE else 1
     numbers[[col.STRIDE, col.ROW]] = _odd_lines(len(mirror)), -(-n // 64) * 64
-    numbers[col.SURE] = delay // epoch + 2  # so much is added to an answer, that it is not negative
+    numbers[col.ANSWER_OFFSET] = delay // epoch + 2
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
     return best_plan(Plan(
         numbers, schedule.shift, schedule.first, schedule.last, mirror, _from_to(schedule.place),

@@ -56,7 +56,7 @@ def _has_default_rules(plan):
 N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTEST, HALF = range(11)
 # In the fast kernel: cells in a queue's ring; places of a block in `leave`; nodes of a place in `held`; what is added
 # to an answer so that it is not negative.
-DEPTH, STRIDE, ROW, SURE = range(11, 15)
+DEPTH, STRIDE, ROW, ANSWER_OFFSET = range(11, 15)
 NUMBERS = 15
 # In the plain kernel: traffic classes; turns that are remembered in `sent`; slots without a move after which a rack is
 # stuck; bits of a cell, where its feedback begins, and how many bits that has; whether cells are damaged at random;

@@ -1,4 +1,4 @@
-"""Shoal, one slot at a time: flows start, every node sends on each channel, what has travelled arrives (§3.3).
+"""Shoal's fast kernel, slot by slot: flows start, every node sends on each channel, what has travelled arrives (§3.3).
 
 The legend: i sender, j receiver, d final destination, f application flow, h pair (the paper's flow), p place in the
 epoch (see `schedule.rotation`), c channel, q = p * row + i the link of node i in place p, row a multiple of 64.
@@ -11,9 +11,10 @@ side: one comparison of a vector says who may send. Epochs are counted from `BAS
 first few cells of a queue are inside its own cache line; only a longer queue goes on in a list. Links lie at [p, i]
 and a slot walks them in order.
 
-A busy rack waits for memory, or guesses branches wrong, as much as it computes. So a slot is a row of short loops, each
-over a list that the one before has made; what is a coin's throw (is there a cell, does it stay) is worked out both ways
-or sorted into lists, not branched on; and lines are asked for some places ahead.
+A busy rack waits for memory and for mispredicted branches as much as it computes. So a slot is a row of short loops,
+each over a list that the one before has made; where a branch would be unpredictable (is there a cell, does it stay)
+both sides are computed, or cells are sorted into lists; and cache lines are prefetched. `notes.md` says what each of
+these is worth.
 """
 
 from typing import NamedTuple  # noqa: I001 (names in a block, not a column)
@@ -25,11 +26,11 @@ from weft.engine.fingerprint import folded
 from weft.engine.jit import bare, inlined, part
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
-    ACTIVE, AGE_INTERVAL, AGED, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FINISHED, FLYING, FORWARDED, FREE,
-    HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NEXT,
-    OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED, READY_QUEUES, RELAYED, REST_HEAD, REST_TAIL, ROW,
-    RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED, STRIDE, SURE, VISITS, WANT,
-    has_default_rules,
+    ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FINISHED, FLYING,
+    FORWARDED, FREE, HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS,
+    MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED, READY_QUEUES, RELAYED, REST_HEAD,
+    REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED, STRIDE, VISITS,
+    WANT, has_default_rules,
 )  # fmt: skip
 from weft.fabrics.shoal.rules import (
     at, begin_flow, bound, channel_in_turn, deliver, end_pair, event, facing, may_leave, next_flow, reorder, rested_by,
@@ -82,7 +83,7 @@ class FastState(NamedTuple):
     idle: np.ndarray  # (m / 8,) uint32            blocks that belong to nobody any more, a stack
     living: np.ndarray  # (n,) uint32       [i]     1 + first of i's pairs that have undelivered cells
     leave: np.ndarray  # (m * STRIDE,) int16  [b, p, seat]  epoch from which the next cell of the subflow may leave
-    pair: np.ndarray  # (m, 8) int64       [h]     see the names below
+    pair: np.ndarray  # (m, 8) int64       [h]     see `columns`
     target: np.ndarray  # (m,) uint32       [h]     destination
     early: np.ndarray  # (m, x) uint64     [h]     which of the 64x cells after WANT have arrived, as a ring of bits
     rest: np.ndarray  # (m,) int64                 pairs that have ended, in that order; a ring
@@ -92,7 +93,7 @@ class FastState(NamedTuple):
     free: np.ndarray  # (r,) uint32                 cells not in use, a stack
     sent: np.ndarray  # (a, c, n * 4) uint64        what was sent, by slot modulo a, in order; see the names below
     air: np.ndarray  # (a, c) int64                how many sent anything
-    flow: np.ndarray  # (flows, 4) int64   [f]     see the names below
+    flow: np.ndarray  # (flows, 4) int64   [f]     see `columns`
     whose: np.ndarray  # (flows,) uint32   [f]     its pair
     incast: np.ndarray  # (n,) int32       [j]     living pairs towards j
     outcast: np.ndarray  # (n,) int32      [i]     living pairs from i
@@ -105,7 +106,7 @@ class FastState(NamedTuple):
     work: np.ndarray  # (n + 64,) uint32            who has anything to do, or which cells go on; scratch
     some: np.ndarray  # (n + 64,) uint32            who may release a cell, or which cells have arrived; scratch
     word: np.ndarray  # (n + 64,) uint64            the seats that may; scratch
-    tally: np.ndarray  # (TALLY,) int64            see the names below
+    tally: np.ndarray  # (TALLY,) int64            see `columns`
     print: np.ndarray  # (2,) uint64               the fingerprint
 
 
@@ -121,7 +122,7 @@ _OWN, _SEQ, _FLOW = np.uint64(OWN), np.uint64(SEQ_SHIFT), np.uint64(FLOW_BITS)
 _LOW, _HALF, _34, _TOP = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(34), np.uint64(63)
 _ANSWER, _ANSWERS, _WHERE = np.uint64(ANSWER_SHIFT), np.uint64(ANSWER_BITS), np.uint64(WHERE_SHIFT)
 _SEATED, _63, _64 = np.uint64((1 << SEATS) - 1), np.uint64(63), np.uint64(64)
-AHEAD = 8  # how many nodes ahead of the one at work we ask for memory
+AHEAD = 8  # nodes ahead of the one at work for which cache lines are prefetched
 
 
 @inlined
@@ -201,7 +202,7 @@ def start_flows(plan, state):
             pair[h, :] = 0
             pair[h, SOURCE], pair[h, NEXT], target[h] = i, living[i], d
             living[i] = h + 1
-            for p in range(plan.shift.size):  # the seat may have been another's; most of what he left is past
+            for p in range(plan.shift.size):  # the seat may have been another's; most of what it left is past
                 if state.leave[at(subflow(h, p, w))] > e:
                     state.leave[at(subflow(h, p, w))] = FREE_NOW
             state.early[h, :] = 0
@@ -415,8 +416,8 @@ def release(plan, state, slot, p, willing):
 def dispatch(plan, state, slot, p, sent, workers):
     """Let everybody on the list send the head of the queue, or an empty cell with feedback; returns how many do.
 
-    If there is a cell, and if one is owed feedback, is nearly a coin's throw. So everything is worked out in any case,
-    from whatever an old cell says, and used if it is true.
+    Whether there is a cell, and whether feedback is owed, would be unpredictable branches. So both are computed in any
+    case, from whatever an old cell says, and used if there are any.
     """
     numbers, place = plan.numbers, plan.place
     held, owed, ring, spill, busy, leave, cell, link, free, target, whose, waiting, told, work, tally = (
@@ -426,7 +427,7 @@ def dispatch(plan, state, slot, p, sent, workers):
     rules, ready_queues, _, depth = options(plan)
     paper = rules == PAPER
     hop, here = np.int64(plan.shift[p]), p == numbers[SELF]
-    now = slot // epoch - numbers[SURE]
+    now = slot // epoch - numbers[ANSWER_OFFSET]
     if not paper:
         now = (slot + numbers[DELAY] + epoch - plan.slot[plan.mirror[p]]) // epoch
     now -= tally[BASE]
@@ -467,7 +468,7 @@ def dispatch(plan, state, slot, p, sent, workers):
         d, j = np.int64(target[at(h)]), facing(i, hop, n)
         m = where(place, half, n, j, d)
         into = either(d != j, m * row + j + 1, 0) & -full
-        if ((d ^ j) | (own ^ 1)) == 0 and paper:  # one test for both: each by itself is a coin's throw
+        if ((d ^ j) | (own ^ 1)) == 0 and paper:  # one test for both: each by itself is unpredictable
             leave[at(subflow(h, p, w))] = FREE_NOW
         if here and own > 0 and d != j:
             leave[at(subflow(h, p, w))] = SENT
@@ -553,7 +554,7 @@ def queue_up(plan, state, p, sent, going):
     n, epoch, row, w = numbers[N], numbers[EPOCH], numbers[ROW], numbers[STRIDE]
     rules, ready_queues, _, depth = options(plan)
     s, r = np.int64(plan.shift[p]), np.int64(plan.mirror[p])
-    sure = numbers[SURE] - 1
+    offset = numbers[ANSWER_OFFSET] - 1
     spare, longest, fullest, over = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE], 0
     for k in range(going, going + AHEAD):
         work[at(k)] = 0
@@ -577,7 +578,7 @@ def queue_up(plan, state, p, sent, going):
         busy[at(q >> 6)] |= _ONE << np.uint64(q & 63)
         answer = 0
         if rules == PAPER:  # `ready_again`, of which only `ahead` and the epoch are missing
-            answer = service_lag(late, slot_of, epoch, m, p, r) + sure
+            answer = service_lag(late, slot_of, epoch, m, p, r) + offset
         back = r * row + j
         debt = np.uint64(subflow(h, p, w)) | np.uint64(answer) << _ANSWER
         owed[at(back)] = debt | np.uint64(q) << _WHERE
