@@ -13,6 +13,7 @@ CASES = (
     ("plain kernel, damaged cells", {"ber": 1e-7}),
     ("plain kernel, two classes", {"classes": 2}),
     ("plain kernel, a transport", {"transport": "e2e"}),
+    ("both kernels, a failure to come", {"fail": "node 1 at 1s"}),
 )
 PROGRAM = """
 import time

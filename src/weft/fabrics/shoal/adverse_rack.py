@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from numba import typeof, types
 
 from weft.engine import loop
 from weft.fabrics.shoal.columns import CAUSES
@@ -67,8 +66,6 @@ class AdverseRack(Rack):
         plan, state = self.plain_plan, self.plain_state
         kernel.advance(plan, state, self.slot, 0)
         kernel.inspect(plan, state)
-        if not kernel.pass_time.signatures:
-            kernel.pass_time.compile((typeof(plan), typeof(state), types.int64))
 
     def step(self, until, budget):
         stop = until // self.fabric.slot_time

@@ -107,6 +107,7 @@ TALLY = 24
     WAITING_FIRST, WAITING_LAST,  # 1 + flows that wait for their node to come back, a list
     WAKE,  # whether to look through it
     MOVED,  # the last slot in which anything came nearer to its end
+    WAIT_OUT,  # whether time passes even where nothing can move any more
     SPOKEN,  # cells sent, empty ones included
     FAILED_SLOTS,  # turns that went unused because the peer was taken for failed
     DECLARED, DETECTED,  # declarations, and the slot of the last
@@ -115,8 +116,8 @@ TALLY = 24
     ACKS, ACKS_IN,  # acknowledgements made and arrived
     LISTED,  # cells to be repeated
     IN_FLIGHT, DISCARDED, QUEUED, CORRUPTED, COLLIDED, DROPPED,  # cells lost, by cause
-) = range(24, 47)  # fmt: skip
-PLAIN_TALLY = 47
+) = range(24, 48)  # fmt: skip
+PLAIN_TALLY = 48
 CAUSES = {
     "in_flight": IN_FLIGHT, "discarded": DISCARDED, "queued": QUEUED, "corrupted": CORRUPTED, "collided": COLLIDED,
     "dropped": DROPPED,

@@ -9,7 +9,7 @@ from weft.fabrics.shoal.columns import (
     ACKS, ACKS_IN, ACTIVE, ASKING, CAUSES, CHANGE, CHANNELS, CLASSES, DELAY, DELIVERED, DONE, DUPLICATES, EPOCH,
     FAILED_SLOTS, FINISHED, FLYING, FREE, LISTED, LIVE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, MOVED, N,
     PATIENCE, REACHED, READY_QUEUES, RELEASED, REPAIR_UNTIL, REPEATS, RESENT, SLOT, SLOTS, SOURCE, SPENT, SPOKEN,
-    STARTED, STUCK, TIMEOUT, TURNS, VISITS,
+    STARTED, STUCK, TIMEOUT, TURNS, VISITS, WAIT_OUT,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.failures import take_changes
 from weft.fabrics.shoal.plain.pairs import start_flows
@@ -35,9 +35,10 @@ def advance(plan, state, until, budget):
             empty = tally[LIVE] == 0 if numbers[ASKING] else tally[FREE] == size and tally[ACTIVE] == 0
             still, settled = slot - tally[MOVED], 3 * (epoch + numbers[DELAY] + 1)  # both sides have noticed silence
             last = tally[STARTED] == start.size and tally[CHANGE] + 1 == plan.change.size
-            if last and (still > numbers[PATIENCE] or (empty and still > settled)):
+            stuck = last and (still > numbers[PATIENCE] or (empty and still > settled))
+            if stuck and not tally[WAIT_OUT]:
                 return STUCK
-            if empty and still > settled:
+            if stuck or (empty and still > settled):
                 skip(plan, state, coming)
                 continue
         take_changes(plan, state)
@@ -99,10 +100,10 @@ def skip(plan, state, to):
     tally[SLOT] = to
 
 
-@bare
 def pass_time(plan, state, to):
     """Let slots pass up to slot `to` in a rack that is stuck."""
-    skip(by_reference(plan), by_reference(state), to)
+    state.tally[WAIT_OUT] = 1
+    return advance(plan, state, to, 1)
 
 
 def inspect(plan, state):
