@@ -1,4 +1,4 @@
-"""Machine words as sets of small numbers, and cache lines asked for in time: for kernels in a hurry."""
+"""Machine words as sets of small numbers, selection without branches, and prefetching, for fast kernels."""
 
 from llvmlite import ir
 from numba import types
@@ -29,7 +29,7 @@ def population(typingctx, word):
 
 @intrinsic
 def either(typingctx, condition, a, b):
-    """`a if condition else b` of two integers that are at hand: never a branch, which a coin's throw would mislead."""
+    """`a if condition else b` of two integers that are at hand, without a branch: for unpredictable conditions."""
 
     def codegen(context, builder, signature, args):
         return builder.select(args[0], args[1], args[2])

@@ -182,7 +182,7 @@ def test_the_wrong_bit_is_drawn_evenly_and_seldom_in_the_feedback():
     assert counts.sum() == 2400 and (abs(counts - 300) < 100).all()
 
 
-def test_no_bit_is_wrong_where_luck_holds():
+def test_no_bit_is_wrong_where_no_draw_is_below_the_threshold():
     rack = Watched(rounds(8), [(0, 1, 20, 0)], bit_errors=(3, 0, 512), **PLAIN)
     rack.run(slots=60)
     assert not any(m.damaged for m in rack.noted)

@@ -120,7 +120,7 @@ def grow(state: FastState, why: int) -> FastState:
     """The same state with twice the room for what ran out."""
     if why == col.MORE_CELLS:
         used, old = int(state.tally[col.FREE]), len(state.free)
-        lists = {name: _longer(getattr(state, name)) for name in ("cell", "link") if name in state._fields}
+        lists = {name: longer(getattr(state, name)) for name in ("cell", "link") if name in state._fields}
         free = np.zeros(2 * old, state.free.dtype)
         free[:old] = np.arange(2 * old - 1, old - 1, -1)
         free[old : old + used] = state.free[:used]
@@ -130,21 +130,22 @@ def grow(state: FastState, why: int) -> FastState:
         block = zeros((len(state.block), 2 * state.block.shape[1]), state.block.dtype)
         block[:, : state.block.shape[1]] = state.block
         # Pairs that rest keep their seats: a node may need more than it has peers.
-        return state._replace(block=block, able=_longer(state.able))
+        return state._replace(block=block, able=longer(state.able))
     if why == col.MORE_PAIRS:
         if "order" in state._fields:
             _fit(2 * state.leave.size)
         head, tail, room = int(state.tally[col.REST_HEAD]), int(state.tally[col.REST_TAIL]), len(state.rest)
         ring = np.arange(head, tail) % room  # the ring is laid straight, as it wraps at another length now
-        rest, rested = _longer(state.rest), _longer(state.rested)
+        rest, rested = longer(state.rest), longer(state.rested)
         rest[: tail - head], rested[: tail - head] = state.rest[ring], state.rested[ring]
         state.tally[[col.REST_HEAD, col.REST_TAIL]] = 0, tail - head
         rows = {"leave", "pair", "target", "early", "taken", "order", "idle"} & set(state._fields)
-        return state._replace(rest=rest, rested=rested, **{name: _longer(getattr(state, name)) for name in rows})
+        return state._replace(rest=rest, rested=rested, **{name: longer(getattr(state, name)) for name in rows})
     return state._replace(early=_wider(state))
 
 
-def _longer(array):
+def longer(array: np.ndarray) -> np.ndarray:
+    """The same with twice as many rows, the new ones zeros."""
     out = zeros((2 * len(array), *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out

@@ -47,13 +47,13 @@ class ReleasedState(NamedTuple):
     pairs: np.ndarray  # (n, n) int32    [i, k]  i's pairs with cells left to release, oldest first
     count: np.ndarray  # (n,) int32      how many those are
     leave: np.ndarray  # (m, n) int32    [h, j]  throttle: eligible when epoch + length reaches it
-    pair: np.ndarray  # (m, 8) int64     as in `kernel.py`
+    pair: np.ndarray  # (m, 8) int64     see `columns`
     target: np.ndarray  # (m,) int32
     early: np.ndarray  # (m, x) uint64
     cell: np.ndarray  # (r, 4) int32     next in queue, flow, pair, seq
     free: np.ndarray  # (r,) int32
     air: np.ndarray  # (n, 3) int64      1 + cell sent, and the two queue lengths in its header
-    flow: np.ndarray  # (flows, 4) int64 as in `kernel.py`
+    flow: np.ndarray  # (flows, 4) int64 see `columns`
     incast: np.ndarray  # (n,) int32
     waiting: np.ndarray  # (n,) int64
     inflow: np.ndarray  # (n,) int32
@@ -91,7 +91,7 @@ def grow(state: ReleasedState, why: int) -> ReleasedState:
     """The same state with twice the room for what ran out."""
     if why == col.MORE_PAIRS:
         rows = ("leave", "pair", "target", "early")
-        return state._replace(**{name: arrays._longer(getattr(state, name)) for name in rows})
+        return state._replace(**{name: arrays.longer(getattr(state, name)) for name in rows})
     return arrays.grow(state, why)
 
 
