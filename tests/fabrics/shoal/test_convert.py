@@ -156,6 +156,7 @@ def test_a_run_says_the_same_whichever_kernel_it_began_on(until, request):
     ours, kernels = observed(RACK, until)
     assert kernels[0] is kernel and kernels[-1] is (kernel if until == 3 * us else plain)
     assert ours.sections == theirs.sections and ours.fingerprint == theirs.fingerprint
+    assert ours.carried == theirs.carried and ours.lost == theirs.lost
     assert ours.monitors == theirs.monitors and ours.notes == theirs.notes and ours.now == theirs.now
     assert ours.work["stepped"] == theirs.work["stepped"]
     assert np.array_equal(ours.finish, theirs.finish) and np.array_equal(ours.received, theirs.received)
@@ -166,10 +167,11 @@ def test_a_run_is_frozen_and_thawed_on_either_side_of_the_switch(soon):
     pieces, kernels = observed(RACK, stops=(1 * us, 2 * us, 5 * us, 7 * us))
     assert kernels == [kernel, kernel, kernel, plain, plain, plain]
     assert pieces.fingerprint == whole.fingerprint and np.array_equal(pieces.finish, whole.finish)
-    for section in ("cells", "queue_cells", "lost", "failures"):
+    assert pieces.carried == whole.carried and pieces.lost == whole.lost
+    for section in ("queue_cells", "failures"):
         assert pieces.sections[section] == whole.sections[section]
 
 
 def test_a_rack_whose_clocks_never_leave_the_guard_is_never_slow(soon):
     seen, kernels = observed(Shoal(nodes=9, channels=2, sync=20))
-    assert kernels == [kernel, kernel] and seen.sections["lost"]["cells"] == 0
+    assert kernels == [kernel, kernel] and seen.lost.total == 0
