@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := src tests verification benchmarks examples
 
-.PHONY: demo test quick lint types twins verify figures bench docs changelog setup clean
+.PHONY: demo test quick lint twins verify figures bench docs changelog setup clean
 
 demo: $(READY)  ## a 128-node rack at four loads: a table, and pictures in demo/
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o demo
@@ -19,12 +19,10 @@ test: lint  ## what must hold before anything is shared
 quick: $(READY)  ## what can be asked after every edit: under two minutes on two cores
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
-lint: $(READY)  ## style, layout, and imports that point down
+lint: $(READY)  ## style, layout, imports that point down, and what the signatures promise
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/lint-imports
-
-types: $(READY)  ## what the signatures promise
 	$(BIN)/mypy
 
 twins: $(READY)  ## kernels against their twins, every index checked

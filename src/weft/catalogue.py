@@ -10,9 +10,14 @@ import sys
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
 
 from weft.errors import BadInput, Unusable
 from weft.fabrics import FABRICS
+
+if TYPE_CHECKING:
+    from weft.fabrics.base import Fabric
+    from weft.workload.base import Workload
 
 
 def fabrics() -> list[str]:
@@ -20,23 +25,23 @@ def fabrics() -> list[str]:
     return list(_places("fabrics"))
 
 
-def fabric_class(name: str) -> type:
+def fabric_class(name: str) -> "type[Fabric]":
     """The class of the fabric called `name`, which may be `module:Class`."""
     return _load("fabric", name, _places("fabrics"))
 
 
-def every_workload() -> dict[str, type]:
+def every_workload() -> "dict[str, type[Workload]]":
     """Name -> class of every workload."""
     others = _others("workloads")
     return {**own_workloads(), **{name: _load("workload", name, others) for name in others}}
 
 
-def workloads(fabric: type) -> dict[str, type]:
+def workloads(fabric: "type[Fabric]") -> "dict[str, type[Workload]]":
     """Name -> class of every workload that the fabric can carry."""
     return {name: cls for name, cls in every_workload().items() if issubclass(cls.draws, fabric.carries)}
 
 
-def workload_class(name: str, fabric: type) -> type:
+def workload_class(name: str, fabric: "type[Fabric]") -> "type[Workload]":
     """The class of the workload called `name`, which may be `module:Class`, for a fabric that can carry it."""
     if ":" in name:
         found = _load("workload", name, {})
@@ -83,7 +88,7 @@ def _own(what) -> dict[str, type]:
     return {cls.__name__: cls for cls in own_workloads().values()}
 
 
-def own_workloads() -> dict[str, type]:
+def own_workloads() -> "dict[str, type[Workload]]":
     """Name -> class of the workloads that come with weft: flows first, then cells that are made slot by slot."""
     from weft.workload import WORKLOADS
     from weft.workload.traffic import TRAFFIC
@@ -102,7 +107,7 @@ def _others(group) -> dict[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=f"weft.{group}") if entry.name not in taken}
 
 
-def _load(what, name, places) -> type:
+def _load(what, name, places) -> Any:
     """Import the class called `name`; what is wrong with it is said in a sentence."""
     if ":" not in name and name not in places:
         raise BadInput(f"a {what} must be module:Class or one of {', '.join(places)}, not {name!r}")

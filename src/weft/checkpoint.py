@@ -10,6 +10,7 @@ import zipfile
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -58,10 +59,11 @@ class Checkpoint:
         fresh = self.path.with_name(f".{self.path.name}.weft-{os.getpid()}")
         listed = {**call, "arrays": list(arrays)}  # an archive that lost one does not say so
         text = np.frombuffer(json.dumps(listed, allow_nan=False).encode(), np.uint8)
+        columns: dict[str, Any] = {"call": text, **{f"run.{name}": array for name, array in arrays.items()}}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(fresh, "wb") as file:
-                np.savez(file, call=text, **{f"run.{name}": array for name, array in arrays.items()})
+                np.savez(file, **columns)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(fresh, self.path)

@@ -29,9 +29,11 @@ from weft import catalogue
 from weft.checkpoint import EVERY, Checkpoint, describe_call, is_whole
 from weft.errors import BadInput, BadStudy, WeftError, require
 from weft.experiment import Interrupted, allow, run
+from weft.fabrics.base import Fabric
 from weft.metrics.result import Result, flatten
 from weft.parameters import Parameter, build
 from weft.units import parse_size
+from weft.workload.base import Workload
 from weft.workload.files import PIPE
 
 LOOK = 0.2  # s of wall time between two looks at the workers
@@ -44,8 +46,8 @@ SIZES = ("smaller_than", "larger_than")  # options of pictures that are read as 
 class Point:
     """One run of a study: what is run, and the name it is kept under."""
 
-    fabric: object
-    workload: object
+    fabric: Fabric
+    workload: Workload
     seed: int
     until: int | None = None
 
@@ -213,7 +215,7 @@ def _prepare(folder) -> Path:
     except (FileExistsError, NotADirectoryError):
         raise BadInput(f"{folder} must be a folder, not a file") from None
     except OSError as error:
-        raise WeftError(f"{folder} cannot be written: {error.strerror.lower()}") from None
+        raise WeftError(f"{folder} cannot be written: {(error.strerror or str(error)).lower()}") from None
     if not os.access(place, os.W_OK | os.X_OK):
         raise WeftError(f"{folder} cannot be written: permission denied")
     return place
@@ -247,6 +249,7 @@ class Job:
             checkpoint = Checkpoint.beside(self.place, self.every)
             run(point.fabric, point.workload, checkpoint=checkpoint, **options).save(self.place)
             checkpoint.remove()
+        return None
 
     def share(self, run) -> float:
         """How much of it is done, as far as the run tells; never quite all of it."""

@@ -25,7 +25,7 @@ class Bench:
     channels: int
     load: float
     flows: int
-    realised_load: float
+    realised_load: float | None
     node_slots: int
     seconds: float
     node_slots_per_s: float

@@ -84,8 +84,9 @@ class Lines:
     """A line on stderr now and then; and one from the first second if a kernel has to be compiled."""
 
     def __init__(self, title: str):
-        self.title, self.meter, self.first = title, Meter(), None
-        self.due, self.timer = monotonic() + FIRST, None
+        self.title, self.meter, self.due = title, Meter(), monotonic() + FIRST
+        self.first: tuple[float, float | None] | None = None  # the first look after compiling, and the share done then
+        self.timer: Timer | None = None
 
     def look(self, run) -> None:
         """See how far the run is."""

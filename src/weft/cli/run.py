@@ -86,10 +86,11 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
         checkpoint = Checkpoint.beside(running.output, running.every)
         if checkpoint.exists() and not resume:
             raise WeftError(f"{checkpoint.path} holds an unfinished run: add --resume to go on with it, or delete it")
-    if resume and checkpoint is None:
-        raise WeftError("--resume must be given with the -o of the run that was interrupted")
-    if resume and not checkpoint.exists():
-        say(f"{checkpoint.path} is not there: starting from the beginning")
+    if resume:
+        if checkpoint is None:
+            raise WeftError("--resume must be given with the -o of the run that was interrupted")
+        if not checkpoint.exists():
+            say(f"{checkpoint.path} is not there: starting from the beginning")
     try:
         with watching(title, quiet=running.quiet, json=running.json) as progress:
             result = run(
@@ -100,7 +101,7 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
             return _interrupted(stopped.result, running, checkpoint)
         result = stopped.result  # the run was done when it came
     problem = None
-    if running.output is not None:
+    if checkpoint is not None:
         try:
             result.save(running.output)  # before it is printed: whoever reads may have gone
             checkpoint.remove()
@@ -109,7 +110,7 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
     options.print_result(result, running.json)
     if problem is not None:
         raise problem
-    if running.output is not None:
+    if checkpoint is not None:
         if checkpoint.problem:
             say(f"on the way {checkpoint.problem}")
         if not running.json:

@@ -52,11 +52,11 @@ def sweep(
         check_picture(plot)
     if seeds is not None:
         todo = replace(todo, seeds=[options.seed(text) for text in seeds.split(",")])
-    workers = options.whole("workers", workers)
-    memory = None if memory is None else quantity("memory", parse_size, memory)
+    processes = options.whole("workers", workers)
+    allowed = None if memory is None else quantity("memory", parse_size, memory)
     with watching(todo, quiet=common.quiet, json=common.json) as progress:
         try:
-            runs = todo.run(output, workers=workers, memory=memory, progress=progress)
+            runs = todo.run(output, workers=processes, memory=allowed, progress=progress)
         except KeyboardInterrupt:
             kept = f"; the same command goes on from what {output} holds" if output else ""
             raise KeyboardInterrupt(f"interrupted{kept}") from None

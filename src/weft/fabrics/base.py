@@ -9,7 +9,7 @@ be put into arrays between any two strides and taken up again from them: the con
 """
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -26,8 +26,16 @@ class Fabric:
     """A system that carries demand. Rooms derive frozen dataclasses from it; times are ps, rates b/s, sizes bytes."""
 
     carries: ClassVar[tuple[type[Demand], ...]] = (Flows,)  # kinds of demand
-    nodes: int  # senders and receivers that a workload sees
-    link: int  # rate of a node's link
+
+    if TYPE_CHECKING:  # every room has them, as fields or as properties
+
+        @property
+        def nodes(self) -> int:
+            """Senders and receivers that a workload sees."""
+
+        @property
+        def link(self) -> int:
+            """Rate of a node's link."""
 
     def memory(self, demand: Demand) -> int:
         """Bytes a run of this demand is predicted to need; cheap, before anything is laid out or even drawn."""

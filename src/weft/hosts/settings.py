@@ -10,6 +10,7 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
 from weft.errors import BadInput, require
 from weft.parameters import parameters
@@ -17,8 +18,9 @@ from weft.units import KB, Mbps, Rate, Size, Time, ms, param, s, show_time, us
 from weft.workload.flows import LATEST
 
 TRANSPORTS = ("tcp", "dctcp", "mptcp", "ndp", "dcqcn")
-ROUTINGS = ("ecmp", "random", "permuted", "roundrobin", "single")
-NICS = ("fifo", "fair")
+Routing = Literal["ecmp", "random", "permuted", "roundrobin", "single"]
+Nic = Literal["fifo", "fair"]
+ROUTINGS, NICS = get_args(Routing), get_args(Nic)
 WIRE = 38  # preamble 8, Ethernet header 14, FCS 4, gap 12
 LEAST = 84  # bytes a minimal frame of 64 occupies on the wire
 MOST = 10**9  # of whatever is counted: packets, bytes, rounds

@@ -86,7 +86,7 @@ def columns_hash(*columns) -> str:
 
 def versions() -> dict:
     """Versions of weft, Python and what computes in it."""
-    found = {"weft": version(), "python": platform.python_version()}
+    found: dict[str, str | None] = {"weft": version(), "python": platform.python_version()}
     for package in ("numpy", "numba"):
         try:
             found[package] = metadata.version(package)

@@ -144,7 +144,8 @@ class Result:
         wall, peak = self.provenance.get("wall_s"), self.provenance.get("peak_rss_bytes")
         slow = None
         if self.ideal is not None:
-            slow = {name: self.slowdown(**sizes, rule=rule).summary() for name, sizes in classes.items()}
+            ratios = {name: self.slowdown(**sizes, rule=rule) for name, sizes in classes.items()}
+            slow = {name: found.summary() for name, found in ratios.items() if found is not None}
         times = self.fct(rule=rule)
         whole = {
             "fabric": self.fabric,

@@ -13,9 +13,11 @@ A claim's verdict is one word:
 - *not run*: it needs something that this figure does not run.
 """
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 from weft.errors import BadInput, require
 from weft.papers.fpga import FIGURES as FPGA
@@ -60,7 +62,7 @@ class Claim(NamedTuple):
 
     id: str
     statement: str
-    check: object
+    check: Callable[[list], tuple]
     scaled: bool = True
 
 
@@ -69,7 +71,7 @@ class Answer(NamedTuple):
 
     figure: str
     scale: str
-    module: Any
+    module: ModuleType
     table: list  # a dict per row
     fingerprints: list
 

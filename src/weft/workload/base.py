@@ -1,6 +1,6 @@
 """What a workload is: a frozen description that draws demand for a fabric of so many nodes."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from weft.workload.demand import Demand, Planned
 from weft.workload.flows import Flows
@@ -13,7 +13,14 @@ class Workload:
     """
 
     draws: ClassVar[type[Demand]] = Flows  # the kind of demand
-    until: int | None = None  # ps at which a run of it stops; by default when the last flow is done
+
+    if TYPE_CHECKING:  # a field or a property
+
+        @property
+        def until(self) -> int | None:
+            """When a run of it stops, in ps, or None: when the last flow is done."""
+    else:
+        until = None
 
     def draw(self, *, nodes: int, link: int, seed: int) -> Demand:
         """The demand for a fabric of `nodes` nodes with links of `link` b/s: the same for the same arguments."""

@@ -165,7 +165,7 @@ def state(fabric, traffic, seed: int) -> State:
     if isinstance(traffic, Cells):
         s.keys[:3] = traffic.key, traffic.end_key, traffic.fanout_key
         s.keys[3:-1] = [traffic.member_key(copy) for copy in range(traffic.fanout)]
-        if traffic.keep is not None:
+        if traffic.keep is not None and traffic.other is not None:
             s.keep[:], s.other[:] = traffic.keep.ravel(), traffic.other.ravel()
     else:
         s.flow_src[:], s.flow_dst[:] = traffic.src, traffic.dst

@@ -6,7 +6,7 @@ from weft.engine import loop
 from weft.engine.fingerprint import show
 from weft.fabrics.base import Run
 from weft.fabrics.crossbar import kernel, layout, timing
-from weft.fabrics.crossbar.fabric import EMULATING, MATCHED
+from weft.fabrics.crossbar.fabric import EMULATING, MATCHED, Crossbar
 from weft.fabrics.crossbar.state import Count, Kind, Level, Plan
 from weft.metrics.observation import Lost, Observation, Queue, Throughput
 from weft.metrics.throughput import spread
@@ -18,6 +18,7 @@ from weft.workload.traffic import LONGEST
 class SwitchRun(Run):
     """A switch at work on flows, or on cells that are made slot by slot."""
 
+    fabric: Crossbar
     unit = "slots"
     budget = 64
     inspect_every = 1 << 12  # slots between two counts of the cells inside
@@ -111,7 +112,7 @@ class SwitchRun(Run):
     # what was seen
 
     def observe(self) -> Observation:
-        state, fabric, flows = self.state, self.fabric, self.demand
+        state, fabric, flows = self.state, self.fabric, self.demand.table
         c, slots, n = state.count, self.slot, fabric.ports
         rounds, busy = np.flatnonzero(state.rounds), state.rounds[1:]
         longest = int(state.level[Level.PEAK])

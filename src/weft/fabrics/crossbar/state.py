@@ -151,7 +151,7 @@ class State(NamedTuple):
     before: np.ndarray  # (n,) int64 [i]  the flow before the one it offers now
     arrived: np.ndarray  # (1,) int64  flows that have started
     # what was seen
-    count: np.ndarray  # int64  see Count
+    count: np.ndarray  # type: ignore[assignment]  # int64  see Count
     delay: np.ndarray  # int64 [d]  cells that waited d slots; the last entry also those that waited longer
     rounds: np.ndarray  # int64 [k]  slots in which k iterations found something
     per_output: np.ndarray  # (n,) int64 [j]  cells delivered after the warm-up

@@ -11,7 +11,7 @@ from weft.errors import BadInput, require
 from weft.fabrics.base import Fabric
 from weft.fabrics.packet import bounds
 from weft.fabrics.packet.failures import plan
-from weft.fabrics.packet.settings import NICS, QUEUES, ROUTINGS, WIRE, Settings, settings
+from weft.fabrics.packet.settings import QUEUES, WIRE, Nic, Queue, Routing, Settings, settings
 from weft.topology.clos import topology
 from weft.topology.graph import Topology
 from weft.topology.routes import Routes, require_connected, routes
@@ -38,9 +38,9 @@ class Packet(Fabric):
     transport: str = param("tcp", "preset, as in ndp, dctcp@stardust-nsdi19 or tcp:sack=true,rto_min=1ms")
     radix: int = param(64, "ports of a switch, in leafspine and clos")
     oversubscription: float = param(1.0, "how many times more hosts than uplinks an edge switch has")
-    nic: Literal[*NICS] | None = param(None, "order in which a host sends its flows' packets; fair is round robin")
-    routing: Literal[*ROUTINGS] | None = param(None, "how packets choose among equal paths")
-    queue: Literal[*QUEUES] | None = param(None, "what the ports of switches do")
+    nic: Nic | None = param(None, "order in which a host sends its flows' packets; fair is round robin")
+    routing: Routing | None = param(None, "how packets choose among equal paths")
+    queue: Queue | None = param(None, "what the ports of switches do")
     buffer: int | None = param(None, "packets a port of a switch holds")
     mark: int | None = param(None, "packets above which ECN marks")
     initial_window: int | None = param(None, "packets sent at once when a flow starts")

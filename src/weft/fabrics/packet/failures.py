@@ -29,7 +29,7 @@ class Change(NamedTuple):
 def plan(text: str, graph: Topology, seed: int) -> list[Change]:
     """The changes that `text` asks of `graph`, in order of time; repairs before failures of the same moment."""
     changes: list[Change] = []
-    seen: list = []
+    seen: list[tuple] = []
     for k, entry in enumerate(entries(text)):
         kind = PLURALS.get(entry.words[0], entry.words[0])
         if kind not in PLURALS.values() or len(entry.words) < 2:

@@ -10,7 +10,7 @@ from weft.engine.views import bind
 from weft.fabrics.base import Run
 from weft.fabrics.packet import bounds, kernel
 from weft.fabrics.packet import state as st
-from weft.fabrics.packet.fabric import groups
+from weft.fabrics.packet.fabric import Packet, groups
 from weft.fabrics.packet.failures import plan
 from weft.hosts.state import PER_FLOW, PER_PACKET
 from weft.metrics.observation import Lost, Observation, Queue
@@ -24,6 +24,7 @@ CAUSES = {"full": "drop_full", "link_down": "drop_down", "no_route": "drop_route
 class NetworkRun(Run):
     """A packet network at work."""
 
+    fabric: Packet
     unit = "events"
     budget = 20_000
     inspect_every = 1 << 20
@@ -118,7 +119,7 @@ class NetworkRun(Run):
 
     def _alive_at(self, time) -> np.ndarray:
         """(links,) bool: which links had not failed at `time`."""
-        alive = np.ones(len(self.fabric.graph.ends), bool)
+        alive = np.ones(len(self.fabric.graph.ends), np.bool_)
         for change in plan(self.fabric.fail, self.fabric.graph, self.seed):
             if change.time <= time:
                 alive[list(change.links)] = change.up

@@ -4,17 +4,20 @@ The presets are those of hosts (`weft.hosts.settings`), which name values of swi
 """
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from weft.errors import BadInput, require
 from weft.hosts import settings as transports
-from weft.hosts.settings import LEAST, MOST, NICS, ROUTINGS, TRANSPORTS, WIRE, presets
+from weft.hosts.settings import LEAST, MOST, NICS, ROUTINGS, TRANSPORTS, WIRE, Nic, Routing, presets
 from weft.units import Size, param
 
 __all__ = (
-    "LEAST", "NICS", "QUEUES", "ROUTINGS", "TRANSPORTS", "WIRE", "Settings", "origins", "presets", "settings",
+    "LEAST", "NICS", "QUEUES", "ROUTINGS", "TRANSPORTS", "WIRE", "Nic", "Queue", "Routing", "Settings", "origins",
+    "presets", "settings",
 )  # fmt: skip
 
-QUEUES = ("droptail", "trim", "priority", "lossless")
+Queue = Literal["droptail", "trim", "priority", "lossless"]
+QUEUES = get_args(Queue)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Arrays for the fast kernel: laid out before a run, made larger during one; the plain one uses some of it."""
 
+from typing import Any
+
 import numpy as np
 
 from weft.engine import fingerprint, memory
@@ -116,8 +118,8 @@ def size(plan: Plan, pairs: int, cells: int) -> int:
     return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes(plan, pairs, cells).values())
 
 
-def grow(state: FastState, why: int) -> FastState:
-    """The same state with twice the room for what ran out."""
+def grow(state: Any, why: int) -> Any:
+    """The same state, of any of the three kernels, with twice the room for what ran out."""
     if why == col.MORE_CELLS:
         used, old = int(state.tally[col.FREE]), len(state.free)
         lists = {name: longer(getattr(state, name)) for name in ("cell", "link") if name in state._fields}

@@ -5,7 +5,7 @@ classes and the transport (`plain`), and the authors' simulator (`released`).
 """
 
 from collections import namedtuple
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba.extending import overload
@@ -37,7 +37,12 @@ class Plan(NamedTuple):
 
 # A Plan with the paper's rules, ready queues, round robin and rings of 4 cells: a type of its own, so that these are
 # constants for the compiler, which makes the fast kernel a tenth faster.
-DefaultPlan = namedtuple("DefaultPlan", Plan._fields)
+if TYPE_CHECKING:
+
+    class DefaultPlan(Plan):
+        """A Plan by another name."""
+else:
+    DefaultPlan = namedtuple("DefaultPlan", Plan._fields)
 
 
 def has_default_rules(plan) -> bool:

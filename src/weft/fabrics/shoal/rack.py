@@ -1,15 +1,23 @@
 """A Shoal rack at work: the kernel's arrays between its strides, and what was seen of them."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from weft.fabrics.base import Run
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.metrics.throughput import BUSY, SECOND_HALF
+from weft.workload.flows import Flows
+
+if TYPE_CHECKING:
+    from weft.fabrics.shoal.fabric import Shoal
 
 
 class Rack(Run):
     """A Shoal rack at work: the arrays of the kernel that its rules need."""
 
+    fabric: "Shoal"
+    demand: Flows
     unit = "node-slots"
     budget = 1 << 20
     inspect_every = 1 << 24  # an inspection costs as much as some 2^14 node-slots …

@@ -107,7 +107,7 @@ class ReferenceRack:
         self.flows = [list(flow) for flow in flows]
         self.undelivered = [flow[2] for flow in flows]
         self.finish = [-1] * len(flows)
-        self.live: dict[tuple[int, int], Pair] = {}  # (src, dst) -> Pair, until its last cell is delivered
+        self.live: dict[tuple, Pair] = {}  # (src, dst) -> Pair, until its last cell is delivered
         self.arrived = 0
         self.air: deque[tuple] = deque()  # (slot of arrival, channel, sender, receiver, cell or None, feedback or None)
         self.slot = 0
@@ -115,7 +115,7 @@ class ReferenceRack:
         self.cells = {"local": 0, "forwarded": 0, "dummy": 0, "delivered": 0}
         self.max_queue = self.max_node = self.max_held = 0
         self.broken = {"subflow": 0, "bound": 0}
-        self.sent_now: dict[tuple[int, int], tuple] = {}  # (i, j) -> cell of i's own that left for j in this slot
+        self.sent_now: dict[tuple, Cell] = {}  # (i, j) -> cell of i's own that left for j in this slot
 
     # ------------------------------------------------------------------ a slot
 

@@ -45,7 +45,7 @@ class ReleasedState(NamedTuple):
     now: np.ndarray  # (n,) int32        1 + pair of the own cell sent in this slot, else 0
     row: np.ndarray  # (n, n) int32      1 + number of the pair (i, d), 0 until it is first used
     pairs: np.ndarray  # (n, n) int32    [i, k]  i's pairs with cells left to release, oldest first
-    count: np.ndarray  # (n,) int32      how many those are
+    count: np.ndarray  # type: ignore[assignment]  # (n,) int32      how many those are
     leave: np.ndarray  # (m, n) int32    [h, j]  throttle: eligible when epoch + length reaches it
     pair: np.ndarray  # (m, 8) int64     see `columns`
     target: np.ndarray  # (m,) int32

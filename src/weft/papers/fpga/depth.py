@@ -37,7 +37,7 @@ def least(slots, cases, **keeping) -> list[dict]:
     """A row per (ports, load): the least depth with which a run of GCQ loses no cell, all found by halving at once."""
     found, tried = dict.fromkeys(cases, (1, DEEPEST + 1)), {}  # the least lies between the two, these included
     while unsure := [(case, *span) for case, span in found.items() if span[0] < span[1]]:
-        runs = [_attempt(ports, load, slots, (low + high) // 2) for (ports, load), low, high in unsure]
+        runs = [_attempt(n, load, slots, (low + high) // 2) for (n, load), low, high in unsure]
         for (case, low, high), row in zip(unsure, measure(runs, **keeping), strict=True):
             found[case] = (row["depth"] + 1, high) if row["lost"] else (low, row["depth"])
             tried[*case, row["depth"]] = row

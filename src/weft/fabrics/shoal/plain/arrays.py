@@ -38,8 +38,9 @@ def merge(schedule: Rounds, cuts=None, clocks=None) -> Faults:
     cuts = cuts or (zero, np.zeros((1, w, b), np.uint64), np.zeros((1, b), np.uint64))
     clocks = clocks or (zero, np.zeros((1, b), np.uint64))
     slots = np.union1d(cuts[0], clocks[0])
-    rows = (np.searchsorted(at, slots, "right") - 1 for at in (cuts[0], clocks[0]))
-    return Faults(slots, *rows, np.ascontiguousarray(cuts[1]), *map(np.ascontiguousarray, (cuts[2], clocks[1])))
+    of_cuts, of_clocks = (np.searchsorted(at, slots, "right") - 1 for at in (cuts[0], clocks[0]))
+    cut, dead, off = (np.ascontiguousarray(rows) for rows in (cuts[1], cuts[2], clocks[1]))
+    return Faults(slots, of_cuts, of_clocks, cut, dead, off)
 
 
 def threshold(ber: float, cell: int) -> int:

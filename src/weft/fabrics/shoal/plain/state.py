@@ -51,7 +51,7 @@ class PlainState(NamedTuple):
     busy: np.ndarray  # (w, b) uint64      [p]     nodes with a cell to send, a feedback to give or a count to mend in p
     active: np.ndarray  # (b,) uint64              nodes with cells left to release
     pairs: np.ndarray  # (n, n * classes) int64    [i]  pairs with cells left to release: seat << 32 | pair, ascending
-    count: np.ndarray  # (n,) int32        [i]     how many those are
+    count: np.ndarray  # type: ignore[assignment]  # (n,) int32        [i]     how many those are
     living: np.ndarray  # (n,) int32
     leave: np.ndarray  # (m, w) int32      [h, p]  epoch from which the next cell of the subflow may leave, or AWAY
     pair: np.ndarray  # (m, PAIR) int64    [h]     see the names below
