@@ -18,8 +18,20 @@ def a_flow_is_finished_when_all_of_it_has_arrived(fabric, flows, seen):
     assert (seen.received[~seen.finished] < flows.size[~seen.finished]).all()
 
 
-def every_flow_finishes_in_the_end(fabric, flows, seen):
-    assert seen.finished.all()
+def every_flow_finishes_in_the_end_or_is_known_to_be_lost(fabric, flows, seen):
+    assert (~seen.finished).sum() == seen.lost.flows
+
+
+def what_was_lost_has_a_cause(fabric, flows, seen):
+    assert all(count >= 0 for count in seen.lost.causes.values())
+    assert seen.lost.total > 0 or seen.lost.flows == 0
+
+
+def the_time_series_end_in_what_was_seen(fabric, flows, seen):
+    last = {name: column[-1] for name, column in seen.samples.items()}
+    assert last["finished"] == seen.finished.sum()
+    assert last["lost"] == seen.lost.total
+    assert (last["delivered_bytes"] >= np.bincount(flows.dst, seen.received, flows.nodes)).all()
 
 
 def no_flow_is_faster_than_the_ideal(fabric, flows, seen):

@@ -35,10 +35,38 @@ FLOWS = [
 ]
 CELLS = weft.Bernoulli(load=0.6, slots=400)
 
+# What only the laws are asked of: every scheduler, and racks in which parts fail for good.
+LOSING = [  # flows too, because nobody sends again what is lost, or because an end is gone
+    weft.Shoal(nodes=9, fail="node 3 at 2us"),
+    weft.Shoal(nodes=9, fail="node 3 at 1us, node 5 at 3us until 6us", ber=1e-5),
+    weft.Shoal(nodes=9, fail="link 3 upward at 1us, link 4 at 2us until 8us", channels=1),
+    weft.Shoal(nodes=18, channels=1, ports=6, fail="uplink 0.0, uplink 3.1"),
+    weft.Shoal(nodes=9, fail="node 0 at 5us", drift=1e6, resync=5 * us, failover=40 * us, sync=20, transport="e2e"),
+]
+ALSO = {
+    "shoal": [*LOSING, weft.Shoal(nodes=8, ber=1e-4, transport="e2e", delay=5)],
+    "crossbar": [
+        *(
+            weft.Crossbar(ports=8, scheduler=name, iterations=2)
+            for name in ("islip", "rrm", "pim", "drrm", "wavefront", "lqf", "ocf", "mwm", "msm")
+        ),
+        weft.Crossbar(ports=8, buffers="cioq", scheduler="lihp"),
+        weft.Crossbar(ports=8, buffers="gcq", depth=1, inner=1, output=1),
+    ],
+    "packet": [
+        weft.Packet(hosts=16, transport="ndp", nic="fair"),
+        weft.Packet(hosts=16, transport="dcqcn", topology="leafspine", radix=8),
+        weft.Packet(hosts=16, transport="dctcp", topology="single", buffer=10, mark=4),
+    ],
+}
+
 EACH = [(name, fabric) for name, fabrics in SMALL.items() for fabric in fabrics]
 ONE = [(name, fabrics[0]) for name, fabrics in SMALL.items()]
 
 
+LAWFUL = EACH + [(name, fabric) for name, fabrics in ALSO.items() for fabric in fabrics]
+
+
 def named(cases) -> list[str]:
     """Names of test cases: the room, and which of its fabrics."""
-    return [f"{name}-{SMALL[name].index(fabric)}" for name, fabric in cases]
+    return [f"{name}-{[*SMALL[name], *ALSO.get(name, ())].index(fabric)}" for name, fabric in cases]

@@ -171,12 +171,14 @@ class AdverseRack(Rack):
         return rows
 
     def broken_flows(self, flows, state):
-        """(flows,) bool: those that are not done, and have an end that is down or lack a cell that nobody will send."""
+        """(flows,) bool: those that will never be done: an end is down, a cell is gone, or nothing moves any more."""
         k, plan = self.kernel, self.plan
         down = outage.unpack(state.down, self.fabric.nodes)
         open_ = (state.flow[:, k.FINISH] < 0) & (np.arange(len(flows)) < state.tally[k.STARTED])
-        if self.fabric.patience:  # whatever is missing is sent again, as long as anything can move
-            return open_ & (down[plan.src] | down[plan.dst] | self.stuck)
+        if self.stuck:
+            return open_
+        if self.fabric.patience:  # whatever is missing is sent again
+            return open_ & (down[plan.src] | down[plan.dst])
         held = np.ones(len(state.cell), bool)
         held[state.free[: state.tally[k.FREE]]] = False
         copies = np.unique(state.cell[held, 1:], axis=0)  # flow, pair, seq
