@@ -8,7 +8,7 @@ WeftError
 │   └── BadPart                     a part or price catalogue
 ├── TooLarge                        the run would need more memory than it may have
 ├── MonitorTripped                  a law of the fabric was broken while it ran; the run is void
-├── Unusable                        a fabric or workload that is named but cannot be loaded
+├── Unusable                        a fabric or workload that is named but cannot be loaded, or what it is built on
 ├── ScheduleConflict                two circuits want one port in one slot
 └── BadResult                       a folder is not a result, or is one that cannot be read
 
@@ -50,7 +50,7 @@ class MonitorTripped(WeftError):
 
 
 class Unusable(WeftError):
-    """A fabric or workload that is named but cannot be loaded."""
+    """A fabric or workload that is named but cannot be loaded, or what it is built on."""
 
 
 class ScheduleConflict(WeftError):

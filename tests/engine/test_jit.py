@@ -84,6 +84,22 @@ def test_a_kernel_holds_its_parts_which_have_no_machine_code_of_their_own():
     assert isinstance(compiled.library, jit._Part)
 
 
+def test_numba_has_the_methods_that_parts_and_kernels_override():
+    """A method that Numba renames would no longer be called: kernels would still be right, but compile for longer."""
+    for ours in (jit._Part, jit._Kernel):
+        names = [name for name in vars(ours) if not name.startswith("__") and name != "set_env"]
+        assert names and all(hasattr(jit.JITCodeLibrary, name) for name in names), ours
+    assert hasattr(jit.Compiler, "define_pipelines")
+
+
+def test_a_numba_that_weft_cannot_build_on_is_named_in_a_sentence():
+    program = "import sys, numba.core.codegen as c; del c.JITCodeLibrary\nfrom weft.cli import main; sys.exit(main())"
+    words = ["run", "crossbar", "incast", "--ports", "8", "--fan-in", "3", "--bytes", "1KB"]
+    told = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True)
+    assert told.returncode == 2 and told.stderr.count("\n") == 1
+    assert told.stderr.startswith("weft run crossbar: Numba must have the compiler that weft's kernels build on, not ")
+
+
 def test_a_part_called_from_python_is_refused():
     with pytest.raises(TypeError):
         doubled(np.arange(5), 3)

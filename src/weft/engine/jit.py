@@ -17,10 +17,17 @@ from pathlib import Path
 import numba
 from llvmlite.binding import Linkage
 from numba import config, njit
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 
 from weft import sources
+from weft.errors import Unusable
+
+try:
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+except ImportError as error:  # they are Numba's own affair; docs/design.md says what happens when they change
+    raise Unusable(
+        f"Numba must have the compiler that weft's kernels build on, not that of {numba.__version__}: {error.msg}"
+    ) from error
 
 
 @cache
