@@ -57,7 +57,7 @@ class Session:
         self.began, self.began_cpu = perf_counter(), process_time()
         self.fabric, self.workload, self.demand, self.seed = fabric, workload, demand, seed
         self.call, self.before = describe_call(fabric, workload, seed, until), {"wall_s": 0.0, "cpu_s": 0.0}
-        if PIPE in self.call["inputs"].values():  # what came through it is what the call is about
+        if PIPE in self.call["inputs"].values():  # which can be read only once, and decides the run
             table = demand.table
             self.call["inputs"]["flows"] = columns_hash(table.src, table.dst, table.size, table.start, table.klass)
         self.checkpoint = checkpoint

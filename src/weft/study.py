@@ -278,13 +278,13 @@ def _all(jobs, workers, progress: Callable) -> list:
 
 
 def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
-    context = get_context("spawn")  # forking a process that has run kernels, or has threads, is asking for trouble
+    context = get_context("spawn")  # a fork would copy locks that other threads hold
     shared = context.Array("d", [*shares, 0.0], lock=False)  # the last one says that all should stop
     pool = ProcessPoolExecutor(workers, context, _begin_worker, (shared,))
     results, first = [None] * len(jobs), todo[0]
 
     def submit(some):
-        with _ignored_interrupt():  # workers are started here; they inherit it, and say nothing while they import
+        with _ignored_interrupt():  # workers start here and inherit it: no traceback while they import
             return {pool.submit(_in_worker, k, jobs[k]): k for k in some}
 
     try:
@@ -344,7 +344,7 @@ def _in_worker(k, job):
     try:
         return job.do(look)
     except Interrupted:
-        raise KeyboardInterrupt from None  # the result so far is in the checkpoint; it need not travel
+        raise KeyboardInterrupt from None  # the result so far is in the checkpoint: no need to pickle it
 
 
 @contextmanager

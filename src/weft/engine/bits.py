@@ -1,4 +1,4 @@
-"""Machine words as sets of small numbers, selection without branches, and prefetching, for fast kernels."""
+"""What Numba does not offer and fast kernels need: bit counts, selects, a vector comparison, prefetches."""
 
 from llvmlite import ir
 from numba import types
@@ -29,7 +29,7 @@ def population(typingctx, word):
 
 @intrinsic
 def either(typingctx, condition, a, b):
-    """`a if condition else b` of two integers that are at hand, without a branch: for unpredictable conditions."""
+    """`a if condition else b` of two integers, as a select: for conditions that no branch predictor can foresee."""
 
     def codegen(context, builder, signature, args):
         return builder.select(args[0], args[1], args[2])
@@ -60,7 +60,7 @@ def at_most(typingctx, array, index, limit):
 
 @intrinsic
 def prefetch(typingctx, array, index):
-    """Ask for the cache line of element `index` of a contiguous array, counted flat; changes nothing."""
+    """Prefetch the cache line of element `index` of a contiguous array, counted flat; changes nothing."""
 
     def codegen(context, builder, signature, args):
         data = make_array(signature.args[0])(context, builder, args[0]).data
@@ -77,7 +77,7 @@ def prefetch(typingctx, array, index):
 
 @intrinsic
 def prefetch_at(typingctx, address):
-    """Ask for the cache line of an address, an int64; changes nothing, and any address will do."""
+    """Prefetch the cache line of an address, an int64; changes nothing, and any address will do."""
 
     def codegen(context, builder, signature, args):
         byte = ir.IntType(8).as_pointer()

@@ -1,6 +1,6 @@
 """The loop: time passes here, for every fabric, in strides of some milliseconds.
 
-A kernel is deaf to Ctrl-C and to everybody else until it returns, so a run is stepped in strides. Between two of them
+A kernel reacts to nothing, Ctrl-C included, until it returns, so a run is stepped in strides. Between two of them
 the state is whole: tables that are full are made larger, a failure that is due is taken in, samples are taken, monitors
 look, and whoever watches may look, keep a checkpoint, or stop the run. Where a stride ends changes no event.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 REACHED, PAUSED, DONE = 0, 1, 2  # why a step ended: time is up, the budget is spent, nothing is left to happen;
 MORE = 3  # from here on: some table is full, and `grow` knows which
-STRIDE = 0.02  # s of wall time between two looks
+STRIDE = 0.02  # s of wall time that a stride should take
 
 
 def advance(run: "Run", until: int | None = None, watch: Callable[["Run"], None] | None = None) -> None:
@@ -54,7 +54,7 @@ def advance(run: "Run", until: int | None = None, watch: Callable[["Run"], None]
 
 
 def _compile(run, watch):
-    """Compile what will be called, or load what was compiled, apart from all that is timed, and say so meanwhile."""
+    """Compile the kernels, or load them from the cache, before anything is timed; `watch` sees that this goes on."""
     run.compiling = True
     watch(run)
     run.compile()
@@ -73,4 +73,4 @@ def look(run, thorough):
 
 
 def _nobody(run):
-    """Watch nothing."""
+    """The watcher of a run that nobody watches."""

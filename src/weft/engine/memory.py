@@ -1,8 +1,8 @@
 """Memory for tables that a kernel visits at random.
 
-A table of some megabytes on pages of 4 KB costs a walk through the page tables at almost every visit, and in a virtual
-machine a walk of walks. The tables of a run therefore lie side by side in one block, of which the system is asked to
-make huge pages. NumPy asks too, but only for arrays of 4 MB, and not again when it makes one longer.
+A table of some megabytes on pages of 4 KB misses the TLB at almost every visit: a page walk, and in a virtual machine a
+nested one. The tables of a run therefore lie side by side in one block, for which the system is asked for huge pages
+(madvise). NumPy asks too, but only for arrays of 4 MB, and not again when it makes one longer.
 """
 
 import mmap

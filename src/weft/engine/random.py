@@ -11,7 +11,7 @@ _30, _27, _31, _33, _11, _1 = (np.uint64(k) for k in (30, 27, 31, 33, 11, 1))
 
 @kernel
 def mix(z):
-    """A 64-bit number that looks like any other, from one that need not."""
+    """SplitMix64's finaliser: 64 well-mixed bits of any 64."""
     z = (z ^ (z >> _30)) * _MIX1
     z = (z ^ (z >> _27)) * _MIX2
     return z ^ (z >> _31)
@@ -31,7 +31,7 @@ def origin(key, counter):
 
 @kernel
 def step(i):
-    """See `origin`."""
+    """What to add to `origin(key, counter)` for the i-th counter after it."""
     return np.uint64(i) * _GOLDEN
 
 

@@ -22,7 +22,7 @@ class Series:
         self.values: list[dict] = []
 
     def add(self, moment: int, now: int, values: dict) -> None:
-        """Write the row that was due by `moment`; `now` is where the clock stands, which counts whole slots perhaps."""
+        """Write the row that was due by `moment`; `now` is the clock, which may be at the whole slot before."""
         if not self.times or now > self.times[-1]:
             self.times.append(int(now))
             self.values.append({name: np.array(value, np.int64) for name, value in values.items()})

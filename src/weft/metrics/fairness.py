@@ -1,4 +1,4 @@
-"""Fairness: Jain's index, and how far rates are from max-min ideals found by filling water.
+"""Fairness: Jain's index, and how far rates are from max-min fair ones, found by water-filling.
 
 An ideal says what every flow would get if all were greedy and none could gain but at the cost of one that has no more.
 There are as many ideals as there are ideas of what is shared:

@@ -1,4 +1,4 @@
-"""Occupancy: how full queues were, and what the cells on the links were good for.
+"""Occupancy: how full queues were, and what share of the cells on the links was useful.
 
 Queue lengths come as counts: `counts[k]` is how often a queue of k cells was seen. A histogram has a fixed size however
 long the run, and gives the same percentiles as the list of all observations would.

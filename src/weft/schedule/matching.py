@@ -10,7 +10,7 @@ The code here is for reading and for checking faster code against: sets and loop
 | name | algorithm | source |
 | --- | --- | --- |
 | islip | pointers that move only when a grant is accepted, in the first iteration | McKeown, ToN 7(2), 1999 |
-| rrm | the same, but the grant pointer always moves: pointers fall into step and stay there | ibid., section II |
+| rrm | the same, but the grant pointer always moves: pointers synchronise and stay so | ibid., section II |
 | pim | grants and accepts at random | Anderson, Owicki, Saxe, Thacker, TOCS 11(4), 1993 |
 | drrm | an input asks one output, an output grants one input | Chao, IEEE Comm. Mag. 38(12), 2000 |
 | wavefront | diagonals of the request matrix in turn, wrapped | Tamir and Chi, TPDS 4(1), 1993 |
@@ -120,7 +120,7 @@ class Islip(Scheduler):
 
 
 class Rrm(Islip):
-    """iSLIP without its one idea: grant pointers move whether or not the grant is accepted."""
+    """Round-robin matching, iSLIP's predecessor: grant pointers move whether or not the grant is accepted."""
 
     always = True
 

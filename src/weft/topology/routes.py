@@ -2,8 +2,8 @@
 
 Hosts with one link are reached through the switch they hang on, their *anchor*, so the table has a column per anchor
 and not per host: 8,192 hosts in a fat tree need 1,280 x 512 entries. An entry names a group, a run of ports any of
-which will do; equal groups are stored once. Which port of the group a packet takes is the packet's business: it carries
-a path number, and each switch on the way takes the remainder by the size of its group and leaves the quotient.
+which will do; equal groups are stored once. Which port of the group a packet takes follows from the path number that it
+carries: each switch on the way takes the remainder by the size of its group and passes the quotient on.
 """
 
 from typing import NamedTuple

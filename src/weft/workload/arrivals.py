@@ -50,7 +50,7 @@ class Poisson(Workload):
 
 @dataclass(frozen=True, kw_only=True)
 class Bursts(Workload):
-    """Flows arriving in bursts, at a load: on-off sources, incast storms, or a rack that stirs at once.
+    """Flows arriving in bursts, at a load: on-off sources, repeated incasts, or bursts of the whole rack.
 
     A burst is `burst` flows that start within `spread` of each other. `aim` says what they have in common: a source
     (a node that is on), a destination (an incast), or nothing but the moment. Bursts come at random (Poisson) or,
@@ -200,9 +200,9 @@ def arrivals(workload, *, nodes: int, link: int, seed: int, together: int = 1, r
 
     if workload.duration is None:
         return first(count)
-    guess = workload.duration / gap if gap else float("inf")  # a load beyond all floats leaves no gap
+    guess = workload.duration / gap if gap else float("inf")  # a load so high that the gap is 0.0
     require(guess < 1e9, "duration", "short enough for fewer than 10^9 flows to arrive", workload.duration)
-    k = int(guess + 6 * guess**0.5) + 16  # six deviations more than expected; doubled if that was not enough
+    k = int(guess + 6 * guess**0.5) + 16  # six standard deviations above the mean; doubled if that was not enough
     while (start := first(k))[-1] < workload.duration:
         k *= 2
     start = start[: np.searchsorted(start, workload.duration)]

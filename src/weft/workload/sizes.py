@@ -101,7 +101,7 @@ class Exponential(Sizes):
 class Pareto(Sizes):
     """Pareto sizes: P(size > x) = (scale / x) ** shape, with the scale that gives the mean.
 
-    With a shape near 1 most of the mean lives in flows so rare that no run contains them. A draw beyond `truncate`
+    With a shape near 1 most of the mean is due to flows so rare that no run contains them. A draw beyond `truncate`
     becomes `truncate`, which leaves every smaller draw as it was; `effective_mean` is the mean after that. The
     default of 10 GB is beyond what 10^6 draws of the default law usually reach (one run in five goes past it) and
     keeps a single flow under a second at 100 Gbps.
@@ -185,7 +185,7 @@ class Empirical(Sizes):
     def mean(self) -> float:
         size, p = self.size, self.probability
         parts = [size[0] * p[0], *((size[1:] + size[:-1]) / 2 * np.diff(p))]
-        return float(sum(map(Fraction, parts)))  # exact, for the order of a sum is no machine's to choose
+        return float(sum(map(Fraction, parts)))  # exact: the same on every machine, in whatever order it is added
 
     def draw(self, words: np.ndarray) -> np.ndarray:
         size, p = self.size, self.probability

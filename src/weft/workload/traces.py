@@ -126,7 +126,7 @@ def read(path) -> Table:
 
 
 def _lines(text):
-    """[(number, line)] of those that say something."""
+    """[(number, line)] of those that are neither empty nor comments."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [(k, line) for k, line in enumerate(lines, 1) if line and line[0] != "#" and not line.isspace()]
 

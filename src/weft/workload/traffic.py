@@ -106,7 +106,7 @@ class Cells(Demand):
             yield came
 
     def members(self, counter: int) -> tuple[int, ...]:
-        """The outputs of a multicast cell, ascending: a uniform subset of a uniform size (Floyd's way)."""
+        """The outputs of a multicast cell, ascending: a uniform subset of a uniform size (Floyd's algorithm)."""
         size = 1 + random.below_one(random.word(self.fanout_key, counter), self.fanout)
         chosen = set()
         for copy in range(size):

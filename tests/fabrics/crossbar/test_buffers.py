@@ -171,7 +171,7 @@ def test_with_flow_control_cells_wait_at_their_sender_in_order_and_none_is_lost(
             offered[i].append((slot, j))
     run = list(slots(fabric, drawn))
     left, state = [(move.i, move.born, move.j) for _, _, moves in run for move in moves], run[-1][1]
-    assert state.count[Count.LOST] == state.count[Count.LATE] == 0
+    assert state.count[Count.LOST] == state.count[Count.LINE_BUSY] == 0
     assert state.count[Count.OFFERED] == sum(map(len, offered))
     assert len(set(left)) == len(left) < sum(map(len, offered))
     for i in range(n):

@@ -54,12 +54,12 @@ def agree(fabric, traffic, seed):
     assert seen.fingerprint == twin.fingerprint
     count = state.count
     assert (count[Count.DELIVERED], count[Count.OFFERED]) == (len(twin.moves), twin.offered)
-    assert (count[Count.LOST], count[Count.LATE]) == (twin.lost, twin.late)
+    assert (count[Count.LOST], count[Count.LINE_BUSY]) == (twin.lost, twin.line_busy)
     assert state.level[Level.PEAK] == twin.longest
     waited = [slot - born for slot, _, _, born in twin.moves]
     assert seen.sections["delay_slots"]["max"] == (max(waited) if waited else None)
     assert seen.sections["delay_slots"]["mean"] == (sum(waited) / len(waited) if waited else None)
-    assert count[Count.LATEST] == twin.later
+    assert count[Count.OVERDUE] == twin.overdue
     assert not any(seen.monitors.values())
     return drawn, state, seen, twin
 

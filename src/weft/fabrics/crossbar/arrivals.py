@@ -18,7 +18,7 @@ def uniform(slot, key, chance, drawn, came):
     for i in range(n):
         drawn[i] = word(key, slot * n + i)
     count = 0
-    for i in range(n):  # without a branch: a cell that does not arrive is overwritten by the next one
+    for i in range(n):  # branch-free: a cell that does not arrive is overwritten by the next one
         came[IN, count] = i
         came[OUT, count] = ((drawn[i] & _LOW) * ports) >> _32
         count += np.int64((drawn[i] >> _32) < chance)
@@ -68,7 +68,7 @@ def bursts(slot, key, end_key, start, end, is_uniform, keep, other, burst, came)
 
 @bare
 def members(counter, n, fanout, keys, outputs):
-    """Write the outputs of a multicast cell, ascending, and return how many there are (Floyd's way)."""
+    """Write the outputs of a multicast cell, ascending, and return how many there are (Floyd's algorithm)."""
     size = 1 + below(word(keys[2], counter), fanout)
     for copy in range(size):
         top = n - size + copy

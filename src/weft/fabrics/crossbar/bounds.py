@@ -1,4 +1,4 @@
-"""What can be said of a switch without running it: limits of throughput, waiting times and patience."""
+"""What can be said of a switch without running it: limits of throughput, mean waits, and the bound on starvation."""
 
 from fractions import Fraction
 from math import sqrt

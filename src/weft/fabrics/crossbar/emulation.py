@@ -17,7 +17,7 @@ from weft.fabrics.crossbar.stages import depart
 from weft.fabrics.crossbar.state import IN, LENGTH, OUT, STAMP, TAG, Count, Level
 
 BEFORE, AFTER, EARLIER, LATER, PLACE, DUE, NEXT = range(7)
-_LATEST, _PEAK = int(Count.LATEST), int(Level.PEAK)
+_OVERDUE, _PEAK = int(Count.OVERDUE), int(Level.PEAK)
 _32 = np.uint64(32)
 
 
@@ -123,7 +123,7 @@ def phase(n, info, queue, lists, turn, owner, mate):
 
 @bare
 def send(slot, n, cells, info, free, level, lists, turn, gone, count):
-    """Every output sends the cell that is due first; one sent after its slot counts as late."""
+    """Every output sends the cell that is due first; one sent after the slot it was due in is counted."""
     ahead, sending = turn[4 * n : 5 * n], turn[5 * n :]
     left = 0
     for j in range(n):
@@ -132,7 +132,7 @@ def send(slot, n, cells, info, free, level, lists, turn, gone, count):
             continue
         sending[j] = lists[c, NEXT]
         ahead[j] -= 1
-        count[_LATEST] += np.int64(lists[c, DUE] < slot)
+        count[_OVERDUE] += np.int64(lists[c, DUE] < slot)
         depart(left, input_of(c, info), j, c, cells, info, gone)
         release(np.uint64(c), free, level)
         left += 1

@@ -106,7 +106,7 @@ class Crossbar(Fabric):
 
     @property
     def algorithm(self) -> str:
-        """The scheduler that is at work: the one asked for, if the buffers need a matching."""
+        """The scheduler in use: the one asked for, if the buffers need a matching."""
         if self.buffers in MATCHED:
             return self.scheduler or "islip"
         return "none" if self.buffers == "oq" else "rr"
@@ -129,7 +129,7 @@ class Crossbar(Fabric):
 
     @property
     def phases(self) -> Fraction:
-        """Times per slot that cells cross the fabric."""
+        """Speed-up: times per slot that cells cross the fabric."""
         if self.buffers == "cioq":
             return 2 - Fraction(1, self.ports) if self.speedup is None else Fraction(str(self.speedup))
         if self.buffers == "gcq":
@@ -143,7 +143,7 @@ class Crossbar(Fabric):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """What a cell that waits for nobody goes through."""
+        """Pipeline stages of a cell that never waits."""
         t = self.clock
         if self.buffers == "gcq":
             fast = t // int(self.phases)
@@ -170,12 +170,12 @@ class Crossbar(Fabric):
 
     @property
     def unloaded(self) -> int:
-        """Latency in ps of a cell that waits for nobody."""
+        """Latency in ps of a cell that never waits: the sum of the stages."""
         return sum(stage.time for stage in self.stages)
 
     @property
     def least_delay(self) -> int:
-        """Slots that the simulator counts for such a cell."""
+        """Slots of delay that the simulator counts for a cell that never waits."""
         if self.buffers in ("cicq", "hierarchical"):
             return 1
         if self.buffers == "gcq":
@@ -235,7 +235,7 @@ class Crossbar(Fabric):
 
     @staticmethod
     def facts(summary):
-        """Lines of a run's table: how long cells waited, and how often the scheduler went round."""
+        """Lines of a run's table: how long cells waited, and how many iterations the scheduler took."""
         delay, scheduler = summary["delay_slots"], summary["scheduler"]
         if delay["mean"] is not None:
             mean, p99, longest = (show_number(delay[key]) for key in ("mean", "p99", "max"))

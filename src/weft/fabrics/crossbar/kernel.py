@@ -7,7 +7,7 @@ Inside a slot everything happens in this order, whatever the buffers:
 3. what was decided moves, from the outputs back to the inputs, so that no cell crosses two stages in one slot.
 
 A cell that leaves in the slot in which it arrived has waited 0 slots. There is a loop over slots for each family of
-buffers, so that a run compiles only what it needs, and `sprint`, the shortest of them.
+buffers, so that a run compiles only what it needs, and a fast path for the commonest case, `sprint`.
 """
 
 import numpy as np
@@ -28,8 +28,9 @@ _0, _1, _4, _6, _16, _32, _40, _63, _64, _127 = (np.uint64(k) for k in (0, 1, 4,
 _LOW, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(64 - NOISE)
 _HEAD, _TAIL, _LENGTH = np.uint64(HEAD), np.uint64(TAIL), np.uint64(LENGTH)
 
-# The desk of `sprint`: 64 x 64 queues, each a word of tail << 40 | head << 16 | length, and behind them a column of 64
-# words for each of the others. The last has a 65th: grants of outputs that nobody wants.
+# The working table of `sprint`, its desk: 64 x 64 queues, each in a word (tail << 40 | head << 16 | length), and
+# behind them a column of 64 words for each of the others. The last has a 65th, where outputs without a request write
+# their grant.
 _CELL, _MANY = np.uint64((1 << 24) - 1), np.uint64((1 << 16) - 1)
 _STEP, _AFTER, _ASKED, _WANT, _GRANT, _ACCEPT, _PICK, _SENT, _GIVEN = (np.uint64(64 * k) for k in range(64, 73))
 DESK = 64 * 73 + 1
@@ -73,11 +74,11 @@ def finish(number, slot, gone, flow_due, flow_finish, count):
 
 @bare
 def keep_line(number, came, count):
-    """Let only the first cell of every input onto its line; the others are late."""
+    """Keep the first cell of every input, as a line carries one per slot; the others are lost before the switch."""
     kept = 0
     for a in range(number):
         if a > 0 and came[IN, a] == came[IN, a - 1]:
-            count[Count.LATE] += 1
+            count[Count.LINE_BUSY] += 1
         else:
             came[IN, kept], came[OUT, kept] = came[IN, a], came[OUT, a]
             kept += 1
@@ -405,7 +406,7 @@ def staged(state, stop):
 
 @inlined
 def unpack(s, ports, desk):
-    """Lay the queues, requests and pointers out on the desk."""
+    """Copy queues, requests and pointers to the desk, packed."""
     for i in range(ports):
         desk[_WANT + i], desk[_GRANT + i], desk[_ACCEPT + i] = s.want[i], s.grant[i], s.accept[i]
         desk[_SENT + i], desk[_STEP + i] = np.uint64(s.per_output[i]), step(i)
@@ -418,7 +419,7 @@ def unpack(s, ports, desk):
 
 @inlined
 def pack(s, ports, desk):
-    """Put them back."""
+    """Copy them back."""
     for i in range(ports):
         s.want[i], s.grant[i], s.accept[i] = desk[_WANT + i], desk[_GRANT + i], desk[_ACCEPT + i]
         s.per_output[i] = desk[_SENT + i]

@@ -159,7 +159,7 @@ def state(fabric, traffic, seed: int) -> State:
     if fabric.buffers == "cicq":
         s.given.reshape(n, -1)[:] = s.everyone  # every crosspoint has room
     table = s.queue.reshape(-1, 4)
-    table[:, HEAD] = table[:, TAIL] = np.arange(len(table))  # every queue owns a blank cell
+    table[:, HEAD] = table[:, TAIL] = np.arange(len(table))  # every queue begins as its sentinel
     s.level[Level.FRESH] = len(table)
     s.keys[-1] = random.key(seed, CHOICES)
     if isinstance(traffic, Cells):

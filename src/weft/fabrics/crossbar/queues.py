@@ -19,7 +19,7 @@ def label(i, j, tag):
 
 @bare
 def blank(free, level):
-    """A cell nobody uses."""
+    """Take a cell from the free list, or one that was never used."""
     if level[_TOP] > _0:
         level[_TOP] -= _1
         c = np.uint64(free[level[_TOP]])
@@ -31,7 +31,7 @@ def blank(free, level):
 
 @bare
 def release(c, free, level):
-    """Give a cell back. What it held can be read until the next arrival."""
+    """Put a cell on the free list. What it held can be read until the next arrival."""
     free[level[_TOP]] = c
     level[_TOP] += _1
 
@@ -40,7 +40,7 @@ def release(c, free, level):
 def push(q, stamp, what, cells, info, free, level, queue):
     """Append a cell to queue q and return it."""
     r = np.uint64(q) << _2
-    last = np.uint64(queue[r + _TAIL])  # the blank cell at the end becomes this one
+    last = np.uint64(queue[r + _TAIL])  # the sentinel at the end becomes this one
     fresh = blank(free, level)
     cells[last] = fresh | np.uint64(stamp) << _32
     info[last] = what

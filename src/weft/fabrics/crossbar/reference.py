@@ -39,10 +39,10 @@ class Log:
     moves: list = field(default_factory=list)  # (slot, i, j, born)
     offered: int = 0
     lost: int = 0
-    late: int = 0
+    line_busy: int = 0  # lost before the switch, their line being busy
     longest: int = 0  # cells in one queue
     iterations: list = field(default_factory=list)  # of every matching, how many found something
-    later: int = 0  # cells later than an output-queued switch would have sent them
+    overdue: int = 0  # cells sent later than an output-queued switch would have
     finish: dict = field(default_factory=dict)  # flow -> slot
 
     @property
@@ -244,7 +244,7 @@ class Emulating(Switch):
             if cells:
                 cell = min(cells, key=lambda c: c.due)
                 cells.remove(cell)
-                self.log.later += cell.due < slot
+                self.log.overdue += cell.due < slot
                 out.append(cell)
         return out
 
@@ -428,7 +428,7 @@ def _carry_cells(switch, traffic, waits, log):
             on_line = set()
             for i, outputs in came:
                 if i in on_line:
-                    log.late += 1  # a line carries one cell per slot
+                    log.line_busy += 1  # a line carries one cell per slot
                 else:
                     on_line.add(i)
                     log.lost += switch.admit(Cell(i, outputs, slot), slot)

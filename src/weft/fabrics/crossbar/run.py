@@ -84,7 +84,7 @@ class SwitchRun(Run):
             "delivered_bytes": self.state.per_output * self._worth,
             "finished": self.finished,
             "waiting": self.inside,
-            "lost": counts[Count.LOST] + counts[Count.LATE],
+            "lost": counts[Count.LOST] + counts[Count.LINE_BUSY],
         }
 
     @property
@@ -96,7 +96,7 @@ class SwitchRun(Run):
     def inside(self):
         """Cells that the switch holds by its own sums."""
         c = self.state.count
-        return int(c[Count.OFFERED] - c[Count.LOST] - c[Count.LATE] - c[Count.DELIVERED])
+        return int(c[Count.OFFERED] - c[Count.LOST] - c[Count.LINE_BUSY] - c[Count.DELIVERED])
 
     def monitors(self, thorough=True):
         off = abs(self.inside - layout.inside(self.fabric, self.state)) if thorough else 0
@@ -129,7 +129,7 @@ class SwitchRun(Run):
             },
         }
         if fabric.algorithm in EMULATING:
-            sections["later_than_output_queued"] = int(c[Count.LATEST])
+            sections["later_than_output_queued"] = int(c[Count.OVERDUE])
         finish = np.empty(0, np.int64)
         received = np.empty(0, np.int64)
         if self.with_flows:
@@ -143,7 +143,7 @@ class SwitchRun(Run):
             unit="cells",
             carried={"offered": int(c[Count.OFFERED]), "delivered": int(c[Count.DELIVERED])},
             queue=Queue(max=longest, max_bytes=longest * fabric.cell),
-            lost=Lost(causes={"full": int(c[Count.LOST]), "line_busy": int(c[Count.LATE])}),
+            lost=Lost(causes={"full": int(c[Count.LOST]), "line_busy": int(c[Count.LINE_BUSY])}),
             throughput=None if self.with_flows else self._throughput(),
             half=self.half and (self.half[0], self.half[1]["delivered_bytes"]),
             sections=sections,

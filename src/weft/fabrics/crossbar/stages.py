@@ -1,4 +1,4 @@
-"""Every kind of buffer, its way in and its slot: queues, FIFO, shared memory, crosspoints, sub-switches, outputs.
+"""Every kind of buffer, how cells enter it and what it does in a slot.
 
 An `admit_…` takes this slot's arrivals in and returns how many it refused; a `step_…` moves cells one stage on and
 returns how many left the switch.
@@ -74,7 +74,7 @@ def leave_queues(number, n, pairs, cells, info, free, level, queue, want, gone, 
 
 @bare
 def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
-    """Ask the outputs that the cell now at the head of input i's FIFO is for."""
+    """Write the requests of the cell that is now at the head of input i's FIFO, one for each of its outputs."""
     per_set = (n + 63) >> 6
     c = head(i, queue)
     if fanout > 1:
@@ -115,7 +115,7 @@ def leave_fifo(number, n, fanout, keys, outputs, pairs, cells, info, free, level
         depart(k, i, j, head(i, queue), cells, info, gone)
         want[j * per_set + (i >> 6)] &= ~bit(i)
         used[i] -= 1
-    for k in range(number):  # only now: the next cell must not be asked for in the same slot
+    for k in range(number):  # after all departures: the next cell must not be requested in the same slot
         i = np.int64(pairs[k] >> _32)
         if used[i] == 0 and length(i, queue) > 0:
             pop(i, cells, free, level, queue)
@@ -247,7 +247,7 @@ def admit_cicq(number, n, depth, came, refused, cells, info, free, level, queue,
 @bare
 def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, filled, idle, grant, accept, owner,
               mate, gone):  # fmt: skip
-    """Input arbiters fill crosspoints, output arbiters empty them, each in turn and none knowing of the other."""
+    """Input arbiters fill crosspoints, output arbiters empty them, each round robin and independent of the other."""
     per_set = everyone.size
     for j in range(n):
         owner[j] = first(filled, j, everyone, np.int64(grant[j]))

@@ -66,29 +66,29 @@ class Count(IntEnum):
 
     OFFERED = 0  # copies of cells that were to be delivered
     LOST = 1  # copies that found no room
-    LATE = 2  # copies lost on the line, which carries one cell per slot
+    LINE_BUSY = 2  # copies lost before the switch: their line was sending another cell in that slot
     DELIVERED = 3
     MEASURED = 4  # of these, in slots after the warm-up
     BEYOND = 5  # sum of the delays that are beyond the histogram
     LONGEST = 6  # of these
-    CLASHES = 7  # cells that left by an output, or were taken from an input, that was busy in that slot
+    CLASHES = 7  # second cells of one output, or of one input, in the same slot: what a matching must never have
     ACTIVE = 8  # flows that still have cells to send
     MEMORY = 9  # most addresses that a shared memory had in use
-    LATEST = 10  # cells delivered after the slot in which an output-queued switch would have sent them
+    OVERDUE = 10  # cells sent after the slot in which an output-queued switch would have sent them
     FINISHED = 11  # flows that have been delivered
 
 
 class Level(IntEnum):
     """Entry of `State.level`."""
 
-    TOP = 0  # free cells on the stack
-    FRESH = 1  # first cell that was never used
+    TOP = 0  # cells on the free list, a stack
+    FRESH = 1  # first cell of the pool that was never used
     PEAK = 2  # most cells in one queue
-    HELD = 3  # copies inside the switch and its senders
+    HELD = 3  # copies inside the switch and in the queues of its senders
 
 
-# A queue is four numbers in `State.queue`: 4 q + HEAD and so on. It always ends in a blank cell, which the next arrival
-# fills: neither an empty queue nor the first cell is a special case.
+# A queue is a linked list, four numbers in `State.queue`: 4 q + HEAD and so on. Its tail is always a sentinel, an empty
+# cell that the next arrival fills: neither an empty queue nor the first cell is a special case.
 HEAD, TAIL, LENGTH = 0, 1, 2
 
 # Rows of `State.came` and `State.gone`: input, output, flow or number of the copy, slot in which it reached the sender.
@@ -115,7 +115,7 @@ class State(NamedTuple):
     free: np.ndarray  # (p,) uint32  a stack of cells that are free again
     level: np.ndarray  # (4,) uint64  see Level
     queue: np.ndarray  # uint32 [4 q + HEAD | TAIL | LENGTH]
-    desk: np.ndarray  # uint64  scratch of `sprint`
+    desk: np.ndarray  # uint64  working table of `sprint`, the fast path
     used: np.ndarray  # int64 [m]  addresses in use of memory m
     freed: np.ndarray  # int64 [m]  of these, on their way back to the pool
     # who may send
