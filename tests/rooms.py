@@ -36,16 +36,26 @@ FLOWS = [
 CELLS = weft.Bernoulli(load=0.6, slots=400)
 
 # What only the laws are asked of: every scheduler, and racks in which parts fail for good.
-LOSING = [  # flows too, because nobody sends again what is lost, or because an end is gone
-    weft.Shoal(nodes=9, fail="node 3 at 2us"),
-    weft.Shoal(nodes=9, fail="node 3 at 1us, node 5 at 3us until 6us", ber=1e-5),
-    weft.Shoal(nodes=9, fail="link 3 upward at 1us, link 4 at 2us until 8us", channels=1),
-    weft.Shoal(nodes=18, channels=1, ports=6, fail="uplink 0.0, uplink 3.1"),
-    weft.Shoal(nodes=9, fail="node 0 at 5us", drift=1e6, resync=5 * us, failover=40 * us, sync=20, transport="e2e"),
-]
-ALSO = {
-    "shoal": [*LOSING, weft.Shoal(nodes=8, ber=1e-4, transport="e2e", delay=5)],
+LOSING = {  # flows too, because nobody sends again what is lost, or because an end is gone
+    "shoal": [
+        weft.Shoal(nodes=9, fail="node 3 at 2us"),
+        weft.Shoal(nodes=9, fail="node 3 at 1us, node 5 at 3us until 6us", ber=1e-5),
+        weft.Shoal(nodes=9, fail="link 3 upward at 1us, link 4 at 2us until 8us", channels=1),
+        weft.Shoal(nodes=18, channels=1, ports=6, fail="uplink 0.0, uplink 3.1"),
+        weft.Shoal(nodes=9, fail="node 0 at 5us", drift=1e6, resync=5 * us, failover=40 * us, sync=20, transport="e2e"),
+    ],
     "crossbar": [
+        *(
+            weft.Crossbar(ports=8, buffers=buffers, depth=1, flow_control=False)
+            for buffers in ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq")
+        ),
+        weft.Crossbar(ports=8, buffers="cioq", scheduler="ccf", depth=1, flow_control=False),
+    ],
+}
+ALSO = {
+    "shoal": [*LOSING["shoal"], weft.Shoal(nodes=8, ber=1e-4, transport="e2e", delay=5)],
+    "crossbar": [
+        *LOSING["crossbar"],
         *(
             weft.Crossbar(ports=8, scheduler=name, iterations=2)
             for name in ("islip", "rrm", "pim", "drrm", "wavefront", "lqf", "ocf", "mwm", "msm")

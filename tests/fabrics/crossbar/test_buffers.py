@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from runs import carry, draw, slots
 
-from weft.fabrics.crossbar import Crossbar
+from weft.fabrics.crossbar import Crossbar, layout
 from weft.fabrics.crossbar.state import LENGTH, Count, Level
 from weft.units import ns
 from weft.workload.arrivals import Poisson
@@ -146,6 +146,22 @@ def test_without_flow_control_a_flow_lacks_exactly_the_cells_that_were_lost(kind
     assert state.count[Count.LOST] == cells.sum() - got.total() > 0
     assert state.flow_due.tolist() == [cells[f] - got[f] for f in range(4)]
     assert [f for f in range(4) if state.flow_finish[f] >= 0] == [f for f in range(4) if got[f] == cells[f]]
+
+
+@every
+def test_flows_that_lost_a_cell_are_known_in_every_slot(kind):
+    """From the cells that were let in: a flow's are inside until they leave, and what it sent beside them is lost."""
+    fabric = switch(kind, depth=1, inner=1, output=1, flow_control=False)
+    flows = Flows.of(nodes=4, src=[0, 1, 2, 3, 0], dst=[1, 2, 1, 1, 3], size=[900, 300, 500, 60, 400], start=0)
+    cells, got, seen = -(-flows.size // fabric.payload), np.zeros(5, int), []
+    for _, state, moves in slots(fabric, flows):
+        np.add.at(got, [move.flow for move in moves], 1)
+        lost = layout.lost_flows(fabric, state)
+        assert not (lost & (got == cells)).any()
+        assert lost.sum() <= state.count[Count.LOST] and lost.any() == (state.count[Count.LOST] > 0)
+        assert not seen or (seen[-1] <= lost).all()  # what is lost stays lost
+        seen.append(lost)
+    assert (seen[-1] == (got < cells)).all() and seen[-1].sum() > 0
 
 
 @pytest.mark.parametrize(("kind", "passes"), [("voq", True), ("cioq", True), ("cicq", True), ("fifo", False)])

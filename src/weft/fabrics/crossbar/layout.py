@@ -5,6 +5,7 @@ import numpy as np
 from weft import random
 from weft.errors import require
 from weft.fabrics.crossbar.bits import NOBODY, full, words
+from weft.fabrics.crossbar.emulation import AFTER, NEXT
 from weft.fabrics.crossbar.kernel import DESK
 from weft.fabrics.crossbar.schedulers import Scheduler
 from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAG, TAIL, Buffers, Count, Kind, Level, Plan, State
@@ -218,3 +219,21 @@ def inside(fabric, s: State) -> int:
         return int(copies(s, fabric.buffers == "fifo", fabric.ports * (fabric.ports // fabric.group)))
     crossed = int(s.turn[4 * fabric.ports : 5 * fabric.ports].sum()) if fabric.algorithm in ("ccf", "lihp") else 0
     return int(lengths.sum()) + crossed
+
+
+def lost_flows(fabric, s: State) -> np.ndarray:
+    """(f,) bool: flows of which a cell was lost: neither delivered, nor at the sender, nor in any queue."""
+    fresh, n = int(s.level[Level.FRESH]), fabric.ports
+    if fabric.algorithm in ("ccf", "lihp"):
+        nobody = np.full(n, NOBODY)
+        lists = [(s.turn[:n], nobody, s.lists[:, AFTER]), (s.turn[5 * n :], nobody, s.lists[:, NEXT])]
+    else:
+        table = s.queue.reshape(-1, 4)[: queues(fabric)].astype(np.int64)
+        lists = [(table[:, HEAD], table[:, TAIL], (s.cells[:fresh] & _U8(0xFFFFFFFF)).astype(np.int64))]
+    missing = s.flow_due - s.flow_left
+    for cell, end, following in lists:  # all lists side by side, a step at a time
+        while (here := cell != end).any():
+            cell, end = cell[here], end[here]
+            missing -= np.bincount((s.info[cell] >> _U8(32)).astype(np.int64), minlength=len(missing))
+            cell = following[cell]
+    return missing > 0

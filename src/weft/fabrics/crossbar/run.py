@@ -143,7 +143,7 @@ class SwitchRun(Run):
             unit="cells",
             carried={"offered": int(c[Count.OFFERED]), "delivered": int(c[Count.DELIVERED])},
             queue=Queue(max=longest, max_bytes=longest * fabric.cell),
-            lost=Lost(causes={"full": int(c[Count.LOST]), "line_busy": int(c[Count.LINE_BUSY])}),
+            lost=self._lost(),
             throughput=None if self.with_flows else self._throughput(),
             half=self.half and (self.half[0], self.half[1]["delivered_bytes"]),
             sections=sections,
@@ -153,6 +153,11 @@ class SwitchRun(Run):
             work={"slots": slots, "node_slots": slots * n, "seconds": self.seconds},
             notes=tuple(self._notes()),
         )
+
+    def _lost(self):
+        c = self.state.count
+        flows = int(layout.lost_flows(self.fabric, self.state).sum()) if self.with_flows and c[Count.LOST] else 0
+        return Lost(causes={"full": int(c[Count.LOST]), "line_busy": int(c[Count.LINE_BUSY])}, flows=flows)
 
     def _measured(self):
         """Slots after the warm-up."""
