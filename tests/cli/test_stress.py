@@ -96,7 +96,7 @@ def test_an_unknown_preset_names_the_near_ones(capsys):
     assert main(["presets", "ndp@shoal"]) == 2
     assert capsys.readouterr().err == (
         "weft presets: transport must be a known preset, not 'ndp@shoal': near it are ndp@shoal-nsdi19, "
-        "dctcp@shoal-nsdi19, dcqcn@shoal-nsdi19, ndp, ndp@stardust-nsdi19, ndp@ndp-sigcomm17\n"
+        "dctcp@shoal-nsdi19, ndp@csg-htsim, ndp, ndp@stardust-nsdi19, ndp@ndp-sigcomm17\n"
     )
 
 

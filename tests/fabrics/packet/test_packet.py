@@ -276,3 +276,12 @@ def test_memory_is_predicted_from_a_count(transport):
     taken = sum(array.nbytes for array in vars(run.state).values())
     assert taken / 2 < fabric.memory(flows) < 8 * taken
     assert fabric.memory(Planned(128)) < fabric.memory(Planned(128, 10**6))
+
+
+def test_dcqcn_runs_over_ports_that_pause_nobody():
+    """Its NIC waits while two packets are on the port, and a drop-tail port never says when they have left."""
+    flows = Flows.of(nodes=3, src=[0], dst=[2], size=60_000, start=0)
+    fabric = Packet(hosts=3, topology="single", delay=10 * us, transport="dcqcn:queue=droptail,mark_all=20")
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=5 * ms)
+    assert 0 < run.observe().finish[0] < 100 * us
