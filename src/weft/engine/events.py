@@ -1,16 +1,16 @@
 """The event queue: rows of a table, released in order of (time, running number).
 
-An event *is* a row of a record array: whoever owns the table adds the fields of `EVENT` to its own, so a packet and
+An event *is* a row of a record array: the owner of the table adds the fields of `EVENT` to its own, so a packet and
 the moment of its arrival share a cache line, and scheduling one copies nothing. Rows come from a free list (`take`,
 `give`); the table never shrinks, and holds as many rows as were ever alive at once.
 
-Events of the near future hang in a ring of buckets, each `2**shift` ps wide: pushing one is three writes, the third a
-bit that says that its bucket holds something, so that empty ones are skipped 64 at a time. When the clock reaches a
-bucket its rows are sorted: by merging the runs in which they came, mostly one, for networks move in step, and of hosts
-that began together hundreds of packets arrive in the same picosecond. A row waits for thousands of events and has left
-the cache when its turn comes, so those of the next buckets are asked for. Events beyond the ring, which are timers and
-the ends of very long queues, wait in a binary heap; `pull` compares the two fronts. The width of a bucket changes the
-speed and nothing else: the order is that of (time, order), whatever the ring looks like.
+Events of the near future are in a calendar queue, a ring of buckets, each `2**shift` ps wide: pushing one is three
+writes, the third a bit that marks its bucket as occupied, so that empty ones are skipped 64 at a time. When the clock
+reaches a bucket its rows are sorted by merging the runs in which they came: mostly one, because hosts that began
+together stay in step and hundreds of packets arrive in the same picosecond. A row waits for thousands of events and has
+left the cache when its turn comes, so the rows of the next buckets are prefetched. Events beyond the ring, which are
+timers and the ends of very long queues, wait in a binary heap; `pull` compares the two fronts. The width of a bucket
+changes the speed and nothing else: the order is that of (time, order), whatever the ring looks like.
 
     r = take(c, rows); rows[r].kind = TIMER; push(c, rows, r, time)
     cancel(c, rows, r)                              # from the heap at once; in the ring its row stays until its time
@@ -120,7 +120,7 @@ def _heap(c):
 
 @view
 def _at(rows, r):
-    """Row r: unsigned, so that nobody asks whether it counts from the end."""
+    """Row r: unsigned, so that no code tests whether it counts from the end."""
     return rows[np.uint64(r)]
 
 
@@ -283,11 +283,11 @@ def push(c, rows, r, time):
     """Schedule row `r` for `time`, which is not in the past."""
     _at(rows, r).time = time
     _at(rows, r).order = number(c)
-    hang(c, rows, r)
+    enqueue(c, rows, r)
 
 
 @hot
-def hang(c, rows, r):
+def enqueue(c, rows, r):
     """Schedule row `r` for the time and with the number that it already has; the time is not in the past."""
     e = _at(rows, r)
     bucket = e.time >> c.shift
@@ -299,11 +299,11 @@ def hang(c, rows, r):
         held[i >> np.uint64(6)] |= _1 << (i & np.uint64(63))
         c.ringed += 1
     else:
-        _hang_elsewhere(c, rows, r)
+        _enqueue_elsewhere(c, rows, r)
 
 
 @part
-def _hang_elsewhere(c, rows, r):
+def _enqueue_elsewhere(c, rows, r):
     """Schedule row `r`, which is due in the bucket that has been sorted, or beyond the ring."""
     if _at(rows, r).time >> c.shift <= c.bucket:
         _insert(c, rows, r)
@@ -392,9 +392,9 @@ def _gather(c, rows, r):
 
 @hot
 def _look_ahead(c, rows, first, bits):
-    """Ask for what the next buckets hold: of those from `first` on, the bits of `bits` name those with anything.
+    """Prefetch what the next buckets hold: of those from `first` on, the bits of `bits` name the occupied ones.
 
-    Where there are no more, it is the last bucket that is looked at: to ask in vain costs less than to wonder.
+    Where there are no more, the last bucket is looked at: a useless prefetch costs less than a branch.
     """
     heads = _heads(c)
     r = np.int64(heads[first + np.uint64(lowest(bits | _TOP))])

@@ -16,7 +16,7 @@ LINE = 64  # bytes of a cache line
 def zeros(tables: dict) -> dict[str, np.ndarray]:
     """Name -> zeros, for `tables` of name -> (shape, dtype): in one block, each from the beginning of a cache line.
 
-    Pages that nobody touches cost nothing, as with np.zeros.
+    Pages that are never touched cost nothing, as with np.zeros.
     """
     sizes = {name: int(np.prod(shape)) * np.dtype(kind).itemsize for name, (shape, kind) in tables.items()}
     block = _block(sum(-(-size // LINE) * LINE for size in sizes.values()))

@@ -3,7 +3,7 @@
 Numba hands a tuple of arrays from function to function field by field, counting a reference to each. For the packet
 fabric's 27 arrays that took 127 s to compile and 3,000 ns an event; with one record that holds their addresses, seconds
 and a tenth of it. `bind` writes the addresses into the record, and has to be called again when an array has moved;
-whoever owns the arrays keeps them alive. Sizes are in the record too, so NUMBA_BOUNDSCHECK still sees every index.
+their owner keeps them alive. Sizes are in the record too, so NUMBA_BOUNDSCHECK still sees every index.
 """
 
 import numpy as np

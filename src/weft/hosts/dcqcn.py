@@ -28,8 +28,8 @@ from weft.hosts.flow import (
     call_pacer,
     claim,
     close_slot,
-    first_in_line,
-    line_up,
+    dequeue_flow,
+    enqueue_flow,
     new_timer,
     send_control,
     send_segment,
@@ -80,7 +80,7 @@ def _ready(s, slot):
     if sub.wait > s.now:
         sub.timer_wait = new_timer(s, slot, 0, TURN, sub.wait)
         return
-    line_up(s, slot, flow.src)
+    enqueue_flow(s, slot, flow.src)
     _pace(s, flow.src)
 
 
@@ -109,7 +109,7 @@ def on_pace(s, at, waiting):
         host.blocked = 1
         return
     while True:
-        slot = first_in_line(s, at)
+        slot = dequeue_flow(s, at)
         if slot == events.NONE:
             return
         if not _may_send(s, slot):

@@ -1,7 +1,7 @@
 """What all transports share: slots for live flows, segments, paths and the retransmission timer.
 
 A flow takes a slot when it starts and gives it back when its sender knows that everything has arrived. Packets name
-both slot and flow, so one that comes too late finds a stranger in the slot and is ignored.
+both slot and flow, so one that comes after its flow has closed is recognised and ignored.
 """
 
 from typing import Any
@@ -328,7 +328,7 @@ def new_timer(s, slot, k, kind, time):
 
 
 @hot
-def line_up(s, slot, at):
+def enqueue_flow(s, slot, at):
     """Put a flow at the end of those that wait at host `at`."""
     host, flow = host_at(s, at), flow_at(s, slot)
     flow.queued = 1
@@ -341,7 +341,7 @@ def line_up(s, slot, at):
 
 
 @hot
-def first_in_line(s, at):
+def dequeue_flow(s, at):
     """Take the first flow that waits at host `at`, or NONE; those that have finished have left their slots to us."""
     host = host_at(s, at)
     while host.first != events.NONE:
@@ -358,7 +358,7 @@ def first_in_line(s, at):
 
 @part
 def call_pacer(s, at):
-    """Have the pacer of host `at` come as soon as it may."""
+    """Schedule the pacer of host `at` as soon as it may act; one due now is left to the loop (`due_now`)."""
     host = host_at(s, at)
     host.pacing = 1
     number = events.number(s)
@@ -366,16 +366,16 @@ def call_pacer(s, at):
         s.due_now = at
         s.due_order = number
     else:
-        send_for_pacer(s, at, max(s.now, host.free_at), number)
+        schedule_pacer(s, at, max(s.now, host.free_at), number)
 
 
 @part
-def send_for_pacer(s, at, time, number):
-    """Have the pacer of host `at` come at `time`, as the event of that running number."""
+def schedule_pacer(s, at, time, number):
+    """Schedule the pacer of host `at` at `time`, as the event of that running number."""
     r = events.take(s, rows(s))
     p = packet_at(s, r)
     p.kind, p.dst, p.time, p.order = PACE, at, time, number
-    events.hang(s, rows(s), r)
+    events.enqueue(s, rows(s), r)
 
 
 @part

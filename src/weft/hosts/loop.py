@@ -17,7 +17,7 @@ from weft.engine.fingerprint import fold
 from weft.engine.functions import Functions
 from weft.engine.jit import hot, part
 from weft.hosts import nic
-from weft.hosts.flow import open_slot, send_for_pacer, spread, spreads
+from weft.hosts.flow import open_slot, schedule_pacer, spread, spreads
 from weft.hosts.state import FAIR, FIRST_TIMER, HAND, PACE, flow_at, packet_at, print_, rows, traffic_at
 
 DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
@@ -84,7 +84,7 @@ def follow_up(s, transport, network):
             transport.room(s, h)
     if s.due_now != events.NONE:
         if s.live == 0 or not events.alone(s, rows(s)):
-            put_off(s)
+            defer_pacer(s)
             return
         h = s.due_now
         s.due_now = events.NONE
@@ -93,9 +93,9 @@ def follow_up(s, transport, network):
 
 
 @part
-def put_off(s):
-    """Let the pacer that is due now come by an event."""
-    send_for_pacer(s, s.due_now, s.now, s.due_order)
+def defer_pacer(s):
+    """Make the pacer that is due now an event."""
+    schedule_pacer(s, s.due_now, s.now, s.due_order)
     s.due_now = events.NONE
 
 
@@ -110,7 +110,7 @@ def start_flow(s, transport, network):
     transport.begin(s, slot)
     nic.flush(s, network)
     if s.due_now != events.NONE:
-        put_off(s)  # other flows may begin now too
+        defer_pacer(s)  # other flows may begin now too
 
 
 @hot
@@ -127,7 +127,7 @@ def advance(s, until, budget, transport, network):
     limit = last_before(s, until)
     for _ in range(budget):
         if s.live == 0 and s.next_flow == s.traffic_size:
-            return DONE  # what is still on its way is for nobody
+            return DONE  # what is still on its way belongs to finished flows
         if s.rows_size - s.alive < SLACK:
             return GROW_ROWS
         r = events.pull(s, rows(s), limit)

@@ -22,7 +22,7 @@ is stuck on a dead path waits there. This is what htsim's MPTCP does. Otherwise 
     penalise        and the window of that other one is halved, and its threshold set to it, at most once in its RTT.
 
 A segment arrives in the flow when it arrives at all, not when its subflow is in order. The flow is over for its sender
-when a data ACK covers it; what subflows still have on their way is then for nobody.
+when a data ACK covers it; what subflows still have on their way is then ignored.
 """
 
 import numpy as np

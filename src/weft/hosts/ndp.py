@@ -8,7 +8,7 @@
     receiver   answers a packet by ACK and a trimmed header by NACK, both at once and ahead of data, and owes the sender
                a pull for either. One pacer per host sends the pulls, a full packet's time apart, taking its senders in
                turn; what is owed to a flow that has arrived is forgotten (§3.2).
-    switch     (`network.py`) keeps `buffer` data packets; the next loses its payload, or by a coin toss the one at the
+    switch     (`network.py`) keeps `buffer` data packets; the next loses its payload, or, at random, the one at the
                tail does (§3.1). Headers go first, ten for one data packet. A header that finds the header queue full is
                returned to its sender (§3.2.4).
 
@@ -31,8 +31,8 @@ from weft.hosts.flow import (
     call_pacer,
     claim,
     close_slot,
-    first_in_line,
-    line_up,
+    dequeue_flow,
+    enqueue_flow,
     no_room,
     send_control,
     send_segment,
@@ -203,7 +203,7 @@ def on_data(s, r):
         return
     sub.pending += 1
     if flow.queued == 0:
-        line_up(s, slot, flow.dst)
+        enqueue_flow(s, slot, flow.dst)
     if host_at(s, flow.dst).pacing == 0:
         call_pacer(s, flow.dst)
 
@@ -214,7 +214,7 @@ def on_pace(s, at, waiting):
     host = host_at(s, at)
     host.pacing = 0
     while True:
-        slot = first_in_line(s, at)
+        slot = dequeue_flow(s, at)
         if slot == events.NONE:
             return
         sub = sub_at(s, slot)
@@ -225,7 +225,7 @@ def on_pace(s, at, waiting):
         s.pulls += 1
         send_control(s, slot, 0, PULL, sub.pulled, -1, 0, s.now, True)
         if sub.pending > 0:
-            line_up(s, slot, at)
+            enqueue_flow(s, slot, at)
         host.free_at = s.now + s.pull_gap
         if host.first != events.NONE:
             call_pacer(s, at)

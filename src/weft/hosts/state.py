@@ -151,10 +151,10 @@ HOST = np.dtype(
         ("last", "i4"),
         ("port", "i4"),  # the network's own number of its port; of several, the first
         ("pacing", "u1"),  # 1 while a PACE event is on its way
-        ("blocked", "u1"),  # 1 while somebody waits for room on the port; the network then sets `has_room`
+        ("blocked", "u1"),  # 1 while the NIC waits for room on the port; the network then sets `has_room`
         ("handing", "u1"),  # 1 while a HAND event is on its way
         ("turn", "u1"),  # control packets that a fair NIC has sent since the last data packet
-        ("free_at", "i8"),  # when the pacer may speak again
+        ("free_at", "i8"),  # when the pacer may act again
         ("delivered", "i8"),  # distinct payload bytes received
         ("rate", "i8"),  # b/s of its port
         ("line_free", "i8"),  # when the last bit that a fair NIC, or `nic.leave`, put on the line will have left

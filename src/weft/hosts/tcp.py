@@ -1,6 +1,6 @@
 """TCP NewReno: slow start, congestion avoidance, fast retransmit and recovery, timeouts (RFC 5681, 6582, 6298, 2018).
 
-Sequence numbers count segments, windows bytes. A sender is in one of three moods:
+Sequence numbers count segments, windows bytes. A sender is in one of three states:
 
     open        a new ACK grows the window: by a segment below `threshold` (slow start), else by payload²/window
                 (RFC 5681 eq. 3). Two duplicate ACKs may each send a new segment (RFC 3042). The third enters recovery:

@@ -12,7 +12,7 @@ from weft.fabrics.packet.network import (
     forward,
     free_movable,
     freed,
-    heed,
+    on_pause_frame,
     paths_between,
     repair,
     settle,
@@ -164,7 +164,7 @@ def arrive(s, r):
     if s.queue == DROPTAIL:
         follow(s, np.int64(p.port))
     if p.kind == PAUSE or p.kind == RESUME:
-        heed(s, r)
+        on_pause_frame(s, r)
         s.conserved_out += 1
         events.give(s, rows(s), r)
         return False

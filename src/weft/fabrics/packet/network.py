@@ -5,10 +5,10 @@ it is accepted: after everything accepted before it. Drop, mark and arrival at t
 event a hop. Only the first of the packets that a port has accepted is in the event queue; the others wait behind it,
 their times and numbers already theirs, so that the queue is as long as there are busy ports.
 
-Ports where a later packet may overtake (trimming, priorities) keep two linked queues and choose when they are free; but
-nobody can tell before the packet being sent has crossed the link or another one comes, and whoever looks first calls
-`settle`, which makes the choices that were due. Only where somebody else depends on the moment a packet leaves (pauses,
-shared buffers) does a FREE event tell it.
+Ports where a later packet may overtake (trimming, priorities) keep two linked queues and choose when they are free. The
+choice shows only when the packet being sent has crossed the link or another one arrives, so it is made lazily, by
+`settle`, at the first of these. Only where other ports depend on the moment a packet leaves (pauses, shared buffers) is
+there a FREE event at that moment.
 
 A record such as `port` is a view of its row: assigning to its fields writes there.
 """
@@ -111,7 +111,7 @@ def accept_fifo(s, r, k):
     p.time = port.busy + port.delay
     p.order = events.number(s)
     if port.packets == 0:
-        events.hang(s, rows(s), r)
+        events.enqueue(s, rows(s), r)
     elif port.packets == 1:
         port.head = port.tail = r
     else:
@@ -129,7 +129,7 @@ def follow(s, k):
         r = np.int64(port.head)
         port.head = packet_at(s, r).next
         prefetch(rows(s), np.int64(port.head))  # a packet's time ahead
-        events.hang(s, rows(s), r)
+        events.enqueue(s, rows(s), r)
 
 
 @hot
@@ -171,7 +171,7 @@ def _wake_later(s, k):
 
 
 @part
-def _tell(s, came, kind):
+def _send_pause_frame(s, came, kind):
     """Send a pause or resume frame to the sender of port `came`, ahead of all data, unless the link is down."""
     if port_at(s, came ^ 1).up == 0:
         return
@@ -206,7 +206,7 @@ def _hold(s, r, k):
             came.stopped = 1
             came.pauses += 1
             s.pauses += 1
-            _tell(s, np.int64(p.port), PAUSE)
+            _send_pause_frame(s, np.int64(p.port), PAUSE)
 
 
 @hot
@@ -223,7 +223,7 @@ def _unhold(s, r, k):
         if came.stopped == 1 and (enough or came.ingress == 0):
             came.stopped = 0
             s.resumes += 1
-            _tell(s, np.int64(p.port), RESUME)
+            _send_pause_frame(s, np.int64(p.port), RESUME)
 
 
 @part
@@ -262,7 +262,7 @@ def begin(s, k, at):
 
 @hot
 def settle(s, k):
-    """Send the packets of port k whose turn came since somebody last looked."""
+    """Send the packets of port k whose turn has come since it was last settled."""
     port = port_at(s, k)
     while port.busy <= s.now and port.packets + port.packets_high > 0:
         begin(s, k, port.busy)
@@ -297,7 +297,7 @@ def _replace_tail(s, r, k):
 
 
 @part
-def _turn_round(s, r, k):
+def _return_header(s, r, k):
     """Send a header that finds no room at port k back to its sender, which is to forward it, or lose it: NONE."""
     port, p = port_at(s, k), packet_at(s, r)
     trimmed = s.queue == TRIM and p.kind == DATA
@@ -359,7 +359,7 @@ def accept_queue(s, r, k):
             s.marks += 1
     back = np.int64(events.NONE)
     if high and port.host == 0 and port.bytes_high + p.size > s.capacity_high:
-        back = _turn_round(s, r, k)
+        back = _return_header(s, r, k)
     elif high:
         _push_back(s, r, k, True)
     else:
@@ -498,7 +498,7 @@ def freed(s, k):
 
 
 @hot
-def heed(s, r):
+def on_pause_frame(s, r):
     """Obey the pause or resume frame r, which has just arrived; it names the port it is about."""
     p = packet_at(s, r)
     port = port_at(s, p.seq)

@@ -85,7 +85,7 @@ class Hosts:
             while self.agenda and self.agenda[0][3].action is None:
                 heapq.heappop(self.agenda)
             if not self.live and not starts:
-                return  # what is still on its way is for nobody
+                return  # what is still on its way belongs to finished flows
             nexts = [self.agenda[0][0]] if self.agenda else []
             nexts += [starts[0][1]] if starts else []
             if self.moments and (not nexts or self.moments[0][0] <= min(nexts)):

@@ -11,7 +11,7 @@ class Mptcp(Tcp):
         self.ordered = net.set.ordered
         self.acked, self.expected, self.arrived = 0, 0, set()
         self.bearer: dict[int, Mptcp.Subflow] = {}  # segment of the flow -> who is to deliver it
-        self.owed: set[int] = set()  # segments that somebody else is to send
+        self.owed: set[int] = set()  # segments that another subflow is to send
         self.hastened: set[int] = set()  # segments that were sent again for the receive window
 
     class Subflow(Tcp.Subflow):

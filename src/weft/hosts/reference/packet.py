@@ -1,4 +1,4 @@
-"""A packet of the twin: an object with everything that anybody on its way asks of it."""
+"""A packet of the twin: one object with all its headers."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -164,7 +164,7 @@ class Port:
     # sending
 
     def settle(self):
-        """Send the packets whose turn came since somebody last looked, where nobody else depends on the moment."""
+        """Send the packets whose turn has come since the last call, where no other port depends on the moment."""
         while self.lazy and self.busy <= self.net.now and (self.data or self.headers):
             self.send(self.busy)
 
