@@ -1,7 +1,8 @@
 """Parts of transports as kernels, so that tests can call them one at a time."""
 
 from weft.engine.jit import bare
-from weft.hosts import mptcp, sack
+from weft.hosts import dcqcn, dctcp, flow, mptcp, nic, sack
+from weft.hosts.state import host_at
 
 
 @bare
@@ -47,3 +48,43 @@ def lost(s, i):
 @bare
 def recover(s, slot, k):
     sack.recover(s, slot, k)
+
+
+@bare
+def react(s, i, newly, echoed):
+    return dctcp.react(s, i, newly, echoed)
+
+
+@bare
+def sample_rtt(s, i, rtt):
+    flow.sample_rtt(s, i, rtt)
+
+
+@bare
+def judge(s, i, paths):
+    flow.judge(s, i, paths)
+
+
+@bare
+def on_cnp(s, r):
+    dcqcn.on_cnp(s, r)
+
+
+@bare
+def on_alpha(s, r):
+    dcqcn.on_alpha(s, r)
+
+
+@bare
+def on_raise(s, r):
+    dcqcn.on_raise(s, r)
+
+
+@bare
+def join(s, r, h):
+    nic.join(s, r, h)
+
+
+@bare
+def take_turn(s, h, high):
+    return nic.take_turn(s, host_at(s, h), high)

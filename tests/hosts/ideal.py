@@ -113,21 +113,24 @@ def advance_dcqcn(world, until, budget):
     return loop.advance(world[0], until, budget, DCQCN, NETWORK)
 
 
-def run(fabric, flows, seed, until=1 << 60):
-    """(arrays, fingerprint) at the end of a run."""
+def lay_out(fabric, flows, seed=0):
+    """The arrays of a run to which nothing has happened."""
     arrays = State(
         **memory.zeros({"world": (1, WORLD), **state.tables(fabric, flows), "busy": (fabric.hosts, np.int64)})
     )
     full = wire_time(fabric.wire_size, fabric.link)
     state.begin(arrays, fabric, flows, seed=seed, shift=events.shift_for(full // fabric.hosts))
     arrays.hosts["rate"] = fabric.link
-    for name, value in {
-        "delay": fabric.delay,
-        "capacity": fabric.buffer * full,
-        "mark_above": fabric.mark * full,
-    }.items():
-        arrays.world[name] = value
+    arrays.world["delay"] = fabric.delay
+    arrays.world["capacity"] = fabric.buffer * full
+    arrays.world["mark_above"] = fabric.mark * full
     bind(arrays.world, **{name: getattr(arrays, name) for name in (*state.TABLES, "busy")})
+    return arrays
+
+
+def run(fabric, flows, seed=0, until=1 << 60):
+    """(arrays, fingerprint) at the end of a run."""
+    arrays = lay_out(fabric, flows, seed)
     kernel = {"ndp": advance_ndp, "dcqcn": advance_dcqcn}.get(fabric.settings.transport, advance_tcp)
     while (why := kernel(arrays.world, until, 100_000)) != loop.DONE:
         grow = {loop.GROW_ROWS: state.PER_PACKET, loop.GROW_SLOTS: state.PER_FLOW}.get(why, ())
