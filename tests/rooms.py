@@ -23,6 +23,7 @@ SMALL = {
     ],
     "packet": [
         *(weft.Packet(hosts=16, transport=name) for name in ("tcp", "ndp", "dctcp", "dcqcn", "mptcp")),
+        *(weft.Packet(hosts=16, transport=name, nic="fair") for name in ("dctcp", "ndp")),
         weft.Packet(hosts=16, topology="leafspine", radix=8, transport="tcp:rto_min=300us,rto_first=300us",
                     fail="switch spine0 at 5us until 60us", converge=10 * us),
     ],
