@@ -123,7 +123,7 @@ def allow(fabric, demand, memory=None, *, times=1) -> None:
 
     Before the flows are drawn their number is a plan, or unknown.
     """
-    needed = fabric.memory(demand) + len(demand) * (DRAWING if isinstance(demand, Planned) else 0)
+    needed = need(fabric, demand)
     allowed = may_have() if memory is None else memory
     if needed * times > allowed:
         flows = f" and {len(demand):,} flows" if len(demand) else ""
@@ -132,6 +132,11 @@ def allow(fabric, demand, memory=None, *, times=1) -> None:
             f"{runs} of {fabric.nodes:,} nodes{flows} must fit in {show_size(allowed)} of memory, "
             f"not need {show_size(needed * times)}"
         )
+
+
+def need(fabric, demand) -> int:
+    """Bytes that a run is predicted to need."""
+    return fabric.memory(demand) + len(demand) * (DRAWING if isinstance(demand, Planned) else 0)
 
 
 def may_have() -> int:

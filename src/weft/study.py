@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,6 +30,7 @@ from weft.checkpoint import EVERY, Checkpoint, describe_call, is_whole
 from weft.errors import BadInput, BadStudy, WeftError, require
 from weft.experiment import Interrupted, allow, run
 from weft.fabrics.base import Fabric
+from weft.metrics.provenance import describe
 from weft.metrics.result import Result, flatten
 from weft.parameters import Parameter, build
 from weft.units import parse_size
@@ -38,6 +39,8 @@ from weft.workload.files import PIPE
 
 LOOK = 0.2  # s of wall time between two looks at the workers
 STARTED = 1e-6  # the share of a run that has begun
+FAILED = -1.0  # what stands in the place of the share of a run that failed while others go on
+LOCK = ".lock"  # the file of claims, beside the runs
 PICTURES = ("plot", "fct_and_goodput", "fct_cdf")
 SIZES = ("smaller_than", "larger_than")  # options of pictures that are read as sizes
 
@@ -101,19 +104,24 @@ class Study:
         every = itertools.product(grid, self.seeds)
         return tuple(dict.fromkeys(Point(fabric, workload, seed, self.until) for (fabric, workload), seed in every))
 
-    def run(self, folder=None, *, workers: int = 1, memory=None, every=EVERY, progress=None) -> "Runs":
+    def run(self, folder=None, *, workers: int = 1, on=None, memory=None, every=EVERY, progress=None) -> "Runs":
         """Run what is missing in `folder`, or everything if there is none, `workers` processes at a time.
 
         The bits of a result depend neither on the number of workers nor on who else works in the folder. `memory`
         is what all workers together may need. progress is called with (share of each run, number found on disk).
+        `on` hands the runs to a cluster: a Dask client, the address of a scheduler as in tcp://host:8786, or local:8
+        for so many processes of this machine. There `memory` is what each worker may need, and a run that fails
+        does not stop the others: its share is FAILED, and what was wrong is raised at the end.
         """
         require(isinstance(workers, int) and 1 <= workers <= 1024, "workers", "from 1 to 1024", workers)
+        if on is not None:
+            require(workers == 1, "workers", "left out where `on` says who works", workers)
         points = self.points
-        for point in points:
+        for point in points if on is None else ():
             allow(point.fabric, point.workload.planned(point.fabric.nodes), memory, times=workers)
         place = None if folder is None else _prepare(folder)
         jobs = [Job(point, place and place / point.name(), memory and memory // workers, every) for point in points]
-        results = _all(jobs, workers, progress or _nothing)
+        results = _all(jobs, workers, progress or _nothing, on)
         return Runs(self, results if place is None else [job.place for job in jobs], folder and Path(folder))
 
     def missing(self, folder) -> list[Point]:
@@ -229,6 +237,7 @@ class Job:
     place: Path | None
     memory: int | None
     every: float
+    acting: Point | None = None  # what is run in its place where the files it reads lie elsewhere
 
     @property
     def done(self) -> bool:
@@ -237,31 +246,69 @@ class Job:
 
     def do(self, look) -> Result | None:
         """Do it, or wait for whoever is doing it; returns the result if it has no place."""
-        point = self.point
-        options = {"seed": point.seed, "until": point.until, "memory": self.memory, "progress": look}
         if self.place is None:
-            return run(point.fabric, point.workload, **options)
+            return self.compute(look)
         with claimed(self.place):
             if self.done:
                 return None
-            if point.name() != self.place.name:
+            if self.point.name() != self.place.name:
                 raise WeftError("the source code of weft must stay the same while a study runs: start it again")
-            checkpoint = Checkpoint.beside(self.place, self.every)
-            run(point.fabric, point.workload, checkpoint=checkpoint, **options).save(self.place)
-            checkpoint.remove()
+            self.keep(look)
         return None
+
+    def keep(self, look) -> None:
+        """Do it, from its checkpoint if there is one, and put the result in its place."""
+        checkpoint = Checkpoint.beside(self.place, self.every)
+        self.compute(look, checkpoint).save(self.place)
+        checkpoint.remove()
+
+    def compute(self, look, checkpoint=None) -> Result:
+        """The result, as if read from where the point says."""
+        point, acting = self.point, self.acting or self.point
+        options = {"seed": point.seed, "until": point.until, "memory": self.memory, "progress": look}
+        result = run(acting.fabric, acting.workload, checkpoint=checkpoint, **options)
+        return result if self.acting is None else _told(result, point, acting)
 
     def share(self, run) -> float:
         """How much of it is done, as far as the run tells; never quite all of it."""
         return 0.0 if run.compiling else min(max(run.share or 0.0, STARTED), 0.999)
 
 
-def _all(jobs, workers, progress: Callable) -> list:
+def _told(result, point, acting) -> Result:
+    """A result of `acting` in the words of `point`, which reads the same from other files."""
+    names = {there: here for here, there in moved(point, acting).items()}
+    told = {"fabric": describe(point.fabric), "workload": describe(point.workload)}
+    reads = {names.get(path, path): content for path, content in result.provenance["inputs"].items()}
+    notes = tuple(renamed(note, names) for note in result.notes)
+    return replace(result, **told, notes=notes, provenance={**result.provenance, **told, "inputs": reads})
+
+
+def moved(point, acting) -> dict[str, str]:
+    """Path of `point` -> the path that `acting` reads instead."""
+    found = {}
+    for one, other in ((point.fabric, acting.fabric), (point.workload, acting.workload)):
+        pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)]
+        found |= {here: there for here, there in pairs if isinstance(here, str) and here != there}
+    return found
+
+
+def renamed(text, names) -> str:
+    """`text` with every path under the name that it is known by."""
+    for there, here in names.items():
+        text = text.replace(there, here)
+    return text
+
+
+def _all(jobs, workers, progress: Callable, on=None) -> list:
     """Do every job that is not done."""
     shares = [float(job.done) for job in jobs]
     todo = [k for k, share in enumerate(shares) if not share]
     found = len(jobs) - len(todo)
     progress(shares, found)
+    if on is not None:
+        from weft.cluster import on_cluster
+
+        return on_cluster(jobs, todo, shares, found, on, progress)
     if workers > 1 and len(todo) > 1:
         return _in_pool(jobs, todo, shares, found, workers, progress)
     results = [None] * len(jobs)
@@ -350,10 +397,40 @@ def _in_worker(k, job):
 @contextmanager
 def claimed(place: Path):
     """Hold the claim on one run of a folder: one byte of one lock file, given back even by kill -9."""
-    byte = int(place.name[-15:], 16)
-    with open(place.parent / ".lock", "ab") as file:
-        fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
+    with open(place.parent / LOCK, "ab") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, _byte(place))
         yield
+
+
+class Claims:
+    """Claims on many runs of one folder, for a process that hands them to others.
+
+    The system gives back all claims of a process on a file when the process closes that file anywhere: whoever holds
+    these must not use `claimed` on the same folder meanwhile.
+    """
+
+    def __init__(self, folder: Path):
+        self._file = open(folder / LOCK, "ab")  # noqa: SIM115 - held as long as the claims are
+
+    def take(self, place: Path) -> bool:
+        """Claim a run, unless somebody else has."""
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(place))
+        except BlockingIOError:
+            return False
+        return True
+
+    def give(self, place: Path) -> None:
+        """Give a claim back."""
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte(place))
+
+    def close(self) -> None:
+        """Give all claims back."""
+        self._file.close()
+
+
+def _byte(place):
+    return int(place.name[-15:], 16)
 
 
 # files

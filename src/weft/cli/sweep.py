@@ -31,13 +31,19 @@ def sweep(
         str | None, _about("folder that keeps the runs, unless none is to be", name=("--output", "-o"), metavar="DIR")
     ] = None,
     workers: Annotated[str, _about("processes at a time", metavar="INT")] = "1",
+    on: Annotated[
+        str | None,
+        _about("run on a cluster: a Dask scheduler, tcp://HOST:PORT, or local:N for N processes", metavar="WHERE"),
+    ] = None,
     seeds: Annotated[str | None, _about("other seeds than the file's, as in 1,2,3", metavar="LIST")] = None,
     plot: Annotated[str | None, _about("draw y against x into this svg, pdf or png", metavar="FILE")] = None,
     x: Annotated[str, _about("column of the horizontal axis", metavar="COLUMN")] = "load",
     y: Annotated[str, _about("column of the vertical axis, such as fct.short.p99", metavar="COLUMN")] = "fct.p99",
     by: Annotated[str | None, _about("a line for each value of this column", metavar="COLUMN")] = None,
     columns: Annotated[str | None, _about("columns of the table, as in load,fct.short.p99", metavar="LIST")] = None,
-    memory: Annotated[str | None, _about("memory all workers together may need", metavar="SIZE")] = None,
+    memory: Annotated[
+        str | None, _about("memory all workers together may need; with --on, each", metavar="SIZE")
+    ] = None,
     common: Annotated[Output, Parameter(name="*")] = OUTPUT,
 ) -> int:
     """Run what is missing of a study, many runs described in a TOML file.
@@ -56,7 +62,7 @@ def sweep(
     allowed = None if memory is None else quantity("memory", parse_size, memory)
     with watching(todo, quiet=common.quiet, json=common.json) as progress:
         try:
-            runs = todo.run(output, workers=processes, memory=allowed, progress=progress)
+            runs = todo.run(output, workers=processes, on=on, memory=allowed, progress=progress)
         except KeyboardInterrupt:
             kept = f"; the same command goes on from what {output} holds" if output else ""
             raise KeyboardInterrupt(f"interrupted{kept}") from None
@@ -107,10 +113,13 @@ def watching(study, *, quiet, json):
 
 def _facts(shares, found) -> str:
     done, under_way = sum(share >= 1 for share in shares), sum(0 < share < 1 for share in shares)
+    failed = sum(share < 0 for share in shares)
     parts = [f"{done} of {len(shares)} runs"]
     if found:
         parts.append(f"{found} found on disk")
-    if not under_way and done == found and done < len(shares):
+    if failed:
+        parts.append(f"{failed} failed")
+    if not under_way and done == found and done + failed < len(shares):
         parts.append(COMPILING)
     elif under_way:
         parts.append(f"{under_way} under way")
@@ -130,7 +139,7 @@ def _bar():
         task = progress.add_task("", total=None, facts="")
 
         def look(shares, found):
-            to_do = sum(shares) - found
+            to_do = sum(map(abs, shares)) - found  # what failed is over too
             progress.update(task, total=max(len(shares) - found, 1e-9), completed=to_do, facts=_facts(shares, found))
 
         yield look
