@@ -115,6 +115,9 @@ class Study:
         """
         require(isinstance(workers, int) and 1 <= workers <= 1024, "workers", "from 1 to 1024", workers)
         if on is not None:
+            from weft.cluster import check
+
+            check(on)
             require(workers == 1, "workers", "left out where `on` says who works", workers)
         points = self.points
         for point in points if on is None else ():

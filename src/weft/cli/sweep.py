@@ -17,6 +17,7 @@ from weft.units import parse_size
 
 app = App(name="sweep", help_format="markdown")
 OUTPUT = Output()
+WAITING = "waiting for workers, or for a kernel that one of them compiles"
 
 
 def _about(help, **more):
@@ -60,7 +61,8 @@ def sweep(
         todo = replace(todo, seeds=[options.seed(text) for text in seeds.split(",")])
     processes = options.whole("workers", workers)
     allowed = None if memory is None else quantity("memory", parse_size, memory)
-    with watching(todo, quiet=common.quiet, json=common.json) as progress:
+    idle = WAITING if on else COMPILING
+    with watching(idle, quiet=common.quiet, json=common.json) as progress:
         try:
             runs = todo.run(output, workers=processes, on=on, memory=allowed, progress=progress)
         except KeyboardInterrupt:
@@ -99,19 +101,22 @@ def _draw(runs, output, plot, x, y, by):
 
 
 @contextmanager
-def watching(study, *, quiet, json):
-    """Yield what `Study.run` takes as `progress`: a bar on a terminal, elsewhere a line now and then."""
+def watching(idle, *, quiet, json):
+    """Yield what `Study.run` takes as `progress`: a bar on a terminal, elsewhere a line now and then.
+
+    idle: what it waits for while no run has begun.
+    """
     terminal = sys.stderr.isatty()
     if quiet or (json and not terminal):
         yield None
     elif terminal:
-        with _bar() as look:
+        with _bar(idle) as look:
             yield look
     else:
-        yield _lines()
+        yield _lines(idle)
 
 
-def _facts(shares, found) -> str:
+def _facts(shares, found, idle) -> str:
     done, under_way = sum(share >= 1 for share in shares), sum(0 < share < 1 for share in shares)
     failed = sum(share < 0 for share in shares)
     parts = [f"{done} of {len(shares)} runs"]
@@ -120,14 +125,14 @@ def _facts(shares, found) -> str:
     if failed:
         parts.append(f"{failed} failed")
     if not under_way and done == found and done + failed < len(shares):
-        parts.append(COMPILING)
+        parts.append(idle)
     elif under_way:
         parts.append(f"{under_way} under way")
     return ", ".join(parts)
 
 
 @contextmanager
-def _bar():
+def _bar(idle):
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -140,17 +145,19 @@ def _bar():
 
         def look(shares, found):
             to_do = sum(map(abs, shares)) - found  # what failed is over too
-            progress.update(task, total=max(len(shares) - found, 1e-9), completed=to_do, facts=_facts(shares, found))
+            progress.update(
+                task, total=max(len(shares) - found, 1e-9), completed=to_do, facts=_facts(shares, found, idle)
+            )
 
         yield look
 
 
-def _lines():
+def _lines(idle):
     due = [monotonic()]
 
     def look(shares, found):
         if monotonic() >= due[0]:
             due[0] = monotonic() + NEXT
-            say(_facts(shares, found))
+            say(_facts(shares, found, idle))
 
     return look

@@ -7,11 +7,24 @@
 Nothing here is imported unless a study is told to run on a cluster; Dask is the extra `cluster`.
 """
 
+from weft.errors import Unusable, require
+
+MUST = "a Dask client, the address of a scheduler as in tcp://host:8786, or local:N for N processes of this machine"
+
+
+def check(on) -> None:
+    """Raise a sentence if a text cannot say where a study is to run."""
+    if not isinstance(on, str):
+        return
+    if on.startswith("local:"):
+        count = on.removeprefix("local:")
+        require(count.isascii() and count.isdigit() and 1 <= int(count) <= 1024, "on", "local:1 to local:1024", on)
+    else:
+        require(on.startswith(("tcp://", "tls://")) and len(on) > 6, "on", MUST, on)
+
 
 def on_cluster(jobs, todo, shares, found, on, progress) -> list:
     """Do the jobs numbered `todo` on a cluster; returns the results of those that have no place."""
-    from weft.errors import Unusable
-
     try:
         import distributed  # noqa: F401
     except ImportError as error:

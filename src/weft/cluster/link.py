@@ -1,10 +1,14 @@
 """The way to a scheduler: somebody's client, an address, or a cluster made of this machine's processes."""
 
 import logging
+import socket
+import threading
 import time
+from urllib.parse import urlsplit
 
 from distributed import Client, LocalCluster
 
+from weft.cluster import MUST
 from weft.cluster.worker import MEMORY
 from weft.errors import BadInput, WeftError, require
 from weft.experiment import may_have
@@ -12,7 +16,9 @@ from weft.study import _ignored_interrupt
 
 CONNECT = 5  # s of wall time within which a scheduler must answer
 AGAIN = 60  # s within which one that was lost must be back
-MUST = "a Dask client, the address of a scheduler as in tcp://host:8786, or local:N for N processes of this machine"
+PORT = 8786  # of a Dask scheduler, unless told
+LONGEST = 1 << 20  # bytes of a scheduler's greeting
+STRANGER = "what listens there is no scheduler"
 
 
 class Link:
@@ -22,13 +28,7 @@ class Link:
         self.on, self.client, self.cluster = on, None, None
         self.own = isinstance(on, str)
         if not self.own:
-            good = isinstance(on, Client) and not on.asynchronous
-            require(good, "on", MUST, on)
-        elif on.startswith("local:"):
-            count = on.removeprefix("local:")
-            require(count.isascii() and count.isdigit() and 1 <= int(count) <= 1024, "on", "local:1 to local:1024", on)
-        else:
-            require(on.startswith(("tcp://", "tls://")) and len(on) > 6, "on", MUST, on)
+            require(isinstance(on, Client) and not on.asynchronous, "on", MUST, on)
 
     def __enter__(self):
         try:
@@ -63,13 +63,13 @@ class Link:
         return Client(self.cluster, set_as_default=False)
 
     def _connect(self):
-        try:
-            return Client(self.on, timeout=CONNECT, set_as_default=False, name="weft")
-        except (OSError, ValueError, TypeError, RuntimeError) as error:  # silent, no such name, no address
-            reason = str(error.__cause__ or error).splitlines()[0].removesuffix(".")
-            raise BadInput(
-                f"on must be a Dask scheduler that answers within {CONNECT} s, not {self.on}: {reason}"
-            ) from None
+        must = f"on must be a Dask scheduler that answers within {CONNECT} s, not {self.on}"
+        if reason := _deaf(self.on):
+            raise BadInput(f"{must}: {reason}")
+        opened = bounded(lambda: Client(self.on, timeout=CONNECT, set_as_default=False, name="weft"), 2 * CONNECT)
+        if not isinstance(opened, Client):  # whatever listens there speaks something else
+            raise BadInput(f"{must}: {STRANGER}")
+        return opened
 
     def again(self, kept: str) -> None:
         """Wait until a scheduler that was lost is back; `kept` says what there is if it does not come."""
@@ -93,3 +93,42 @@ class Link:
             self.client.close()
         if self.cluster is not None:
             self.cluster.close()
+
+
+def bounded(call, seconds):
+    """What `call` returns or raises, or None if it takes longer; it may go on in its thread."""
+    found = []
+
+    def do():
+        try:
+            found.append(call())
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=do, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return found[0] if found else None
+
+
+def _deaf(address) -> str | None:
+    """Why no scheduler is at an address, found in seconds: Dask tries again until its time is up, or waits forever.
+
+    A scheduler speaks first: the length of its greeting, as eight bytes.
+    """
+
+    def ask():
+        parts = urlsplit(address)
+        with socket.create_connection((parts.hostname, parts.port or PORT), timeout=CONNECT) as there:
+            if parts.scheme == "tls":
+                return ""
+            there.settimeout(CONNECT)
+            said = there.recv(8)
+            return "" if len(said) == 8 and int.from_bytes(said, "little") < LONGEST else STRANGER
+
+    said = bounded(ask, 2 * CONNECT)  # to look a name up may take any time
+    if isinstance(said, TimeoutError) or said is None:
+        return "no answer"
+    if isinstance(said, Exception):
+        return (getattr(said, "strerror", None) or str(said)).lower()
+    return said or None
