@@ -37,7 +37,7 @@ class Loopback:
 
     def start_scheduler(self):
         """Start it, or start it again."""
-        options = ("--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard")
+        options = ("--host", "127.0.0.1", "--port", str(self.port), "--dashboard-address", "127.0.0.1:0")
         self.scheduler = self._start("scheduler", options, **self.scheduler_env)
         end = time.monotonic() + 60
         while time.monotonic() < end:
