@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.engine import events
+from weft.engine import calendar, events
 from weft.engine.functions import Functions
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
@@ -38,8 +38,10 @@ from weft.hosts.state import (
     rows,
     score,
     sub_at,
+    successors,
     traffic_at,
     via,
+    waits,
 )
 
 SECOND = 10**12  # ps
@@ -294,6 +296,8 @@ def book(s, slot, i, seq):
         flow.done = 1
         traffic_at(s, flow.id).finish = s.now
         s.finished += 1
+        if s.waits_size > 0:
+            s.coming = calendar.release(waits(s), successors(s), s.coming, flow.id, s.now)
         return True
     return False
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.engine import events
+from weft.engine import calendar, events
 from weft.engine.fingerprint import fold
 from weft.engine.functions import Functions
 from weft.engine.jit import hot, part
 from weft.hosts import nic
 from weft.hosts.flow import open_slot, schedule_pacer, spread, spreads
-from weft.hosts.state import FAIR, FIRST_TIMER, HAND, PACE, flow_at, packet_at, print_, rows, traffic_at
+from weft.hosts.state import FAIR, FIRST_TIMER, HAND, PACE, flow_at, packet_at, print_, rows, traffic_at, waits
 
 DONE, PAUSED, GROW_ROWS, GROW_SLOTS = 0, 1, 2, 3  # why `advance` returned
 SLACK = 1 << 13  # rows one event may take: a window for each of some subflows
@@ -101,9 +101,13 @@ def defer_pacer(s):
 
 @part
 def start_flow(s, transport, network):
-    """Start the next flow."""
-    slot = open_slot(s, s.next_flow)
-    s.next_flow += 1
+    """Start the next flow, one that waits for no other first."""
+    if s.next_flow < s.known and traffic_at(s, s.next_flow).start <= s.now:
+        slot = open_slot(s, s.next_flow)
+        s.next_flow += 1
+    else:
+        slot = open_slot(s, calendar.pop(waits(s), s.coming))
+        s.coming -= 1
     if spreads(s):
         flow = flow_at(s, slot)
         spread(s, slot, network.paths(s, np.int64(flow.src), np.int64(flow.dst)))
@@ -116,17 +120,21 @@ def start_flow(s, transport, network):
 @hot
 def last_before(s, until):
     """The last moment before the next flow begins, or `until` if it begins later."""
-    if s.next_flow == s.traffic_size:
-        return until
-    return min(until, traffic_at(s, s.next_flow).start - 1)
+    if s.next_flow < s.known:
+        until = min(until, traffic_at(s, s.next_flow).start - 1)
+    if s.coming > 0:
+        until = min(until, waits(s)[0, calendar.TIME] - 1)
+    return until
 
 
 @hot
 def advance(s, until, budget, transport, network):
     """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
-    limit = last_before(s, until)
+    limit, coming = last_before(s, until), s.coming
     for _ in range(budget):
-        if s.live == 0 and s.next_flow == s.traffic_size:
+        if s.coming != coming:  # an event has released a flow
+            limit, coming = last_before(s, until), s.coming
+        if s.live == 0 and s.next_flow == s.known and coming == 0:
             return DONE  # what is still on its way belongs to finished flows
         if s.rows_size - s.alive < SLACK:
             return GROW_ROWS
@@ -136,7 +144,7 @@ def advance(s, until, budget, transport, network):
                 return GROW_SLOTS
             s.now = limit + 1
             start_flow(s, transport, network)
-            limit = last_before(s, until)
+            limit, coming = last_before(s, until), s.coming
             continue
         if r == events.NONE:
             s.now = max(s.now, until)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import carray
 
 from weft import random
-from weft.engine import events, fingerprint
+from weft.engine import calendar, events, fingerprint
 from weft.engine.events import CLOCK, EVENT
 from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, view
@@ -189,6 +189,7 @@ PARAMETERS = (
 )
 PLACES = (
     ("next_flow", "free_slot", "used_slots", "live", "finished"),
+    ("known", "coming"),  # flows that wait for no other; flows that are released and wait for their moment
     ("first_out", "last_out"),  # packets that transports have sent and NICs have not yet taken, or -1
     ("has_room",),  # a host whose port has sent a data packet while it was `blocked`, or -1
     ("due_now", "due_order"),  # a host whose pacer is due in this very picosecond, or -1, and the number of that event
@@ -202,7 +203,7 @@ NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS), ())
 
 PER_PACKET = ("rows", "due", "spare", "heap", "options", "lanes")  # tables that grow together, and likewise:
 PER_FLOW = ("flows", "subs", "out", "got", "latest", "carries", "bearer", "arrived", "order", "via", "score")
-TABLES = ("rows", "options", "lanes", "hosts", *PER_FLOW, "traffic", "print")
+TABLES = ("rows", "options", "lanes", "hosts", *PER_FLOW, "traffic", "waits", "successors", "print")
 
 
 def world(numbers: tuple = (), tables: tuple = ()) -> np.dtype:
@@ -237,6 +238,8 @@ class Arrays:
     via: np.ndarray  # (slots, reach) uint16  NDP: the path that a segment was sent by
     score: np.ndarray  # (slots, paths, 3) int32  NDP: of each path, segments answered, segments failed, 1 if left out
     traffic: np.ndarray  # (flows,) TRAFFIC  the table of flows
+    waits: np.ndarray  # (flows, 7) int64, or no rows  flows that wait for flows, see weft.engine.calendar
+    successors: np.ndarray  # int32  those that each of them releases
     print: np.ndarray  # (2,) uint64  the fingerprint so far
 
     @property
@@ -275,6 +278,7 @@ def tables(fabric, flows, *, paths: int = 1, ring: int = 1 << 10, rows: int = 1 
         "via": ((subs, reach if set_.transport == "ndp" else 1), np.uint16),
         "score": ((subs, paths, 3), np.int32),
         "traffic": (len(flows), TRAFFIC),
+        **calendar.tables(flows),
         "print": (2, np.uint64),
     }
 
@@ -317,6 +321,8 @@ def begin(arrays: Arrays, fabric, flows, *, seed: int, shift: int, paths: int = 
     for name in ("src", "dst", "size", "start", "klass"):
         arrays.traffic[name] = getattr(flows, name)
     arrays.traffic["finish"] = -1
+    arrays.world["known"] = len(flows) - flows.waiting
+    calendar.fill(arrays.waits, arrays.successors, flows)
     arrays.print[:] = fingerprint.start()
 
 
@@ -367,6 +373,16 @@ def subs(s):
 @view
 def traffic(s):
     return carray(pointer(s.traffic_at), (s.traffic_size,), TRAFFIC)
+
+
+@view
+def waits(s):
+    return carray(pointer(s.waits_at), (s.waits_size, calendar.COLUMNS), np.int64)
+
+
+@view
+def successors(s):
+    return carray(pointer(s.successors_at), (s.successors_size,), np.int32)
 
 
 @view

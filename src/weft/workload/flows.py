@@ -32,13 +32,21 @@ class Flows(Demand):
     id: np.ndarray  # (f,) int64  what the user calls the flow
     nodes: int
     notes: tuple[str, ...] = field(default=())
+    after_first: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # (f + 1,) or none, into `after`
+    after: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # rows of the flows that each waits for
+    delay: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # (f,) or none: ps after the last of them
+    group: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # (f,) or none: what it is a part of
 
     @classmethod
-    def of(cls, *, nodes: int, src, dst, size, start, klass=None, id=None, notes=()) -> "Flows":
+    def of(
+        cls, *, nodes: int, src, dst, size, start, klass=None, id=None, notes=(), after=None, delay=None, group=None
+    ) -> "Flows":
         """Check the columns, leave out what is no flow, sort by start, and say what was done in `notes`.
 
         Columns are sequences of whole numbers; `start`, `size` and `klass` may each be one number for all flows.
-        `id` is a running number unless given.
+        `id` is a running number unless given. `after` says which flows each one waits for, by their place in these
+        columns: a sequence of sequences, or two arrays (offsets, places). A flow that waits starts `delay` ps after the
+        last of them is done, and not before its own start; in the table it comes behind all that wait for nobody.
         """
         require(nodes >= 2, "nodes", "at least 2", nodes)
         src, dst = _whole("src", src), _whole("dst", dst)
@@ -66,16 +74,38 @@ class Flows(Demand):
             notes.append(f"{_flows(nothings)} of 0 bytes {_were(nothings)} skipped")
         keep = ~(same | empty)
         columns = {"src": src, "dst": dst, "size": size, "start": start, "klass": klass, "id": id}
-        if not keep.all():
-            columns = {name: column[keep] for name, column in columns.items()}
-        if (np.diff(columns["start"]) < 0).any():
-            order = np.argsort(columns["start"], kind="stable")
-            columns = {name: column[order] for name, column in columns.items()}
-            notes.append("flows were sorted by start")
+        columns["delay"] = _whole("delay", 0 if delay is None else delay, count)
+        gaps = columns["delay"]
+        _each(id, (gaps >= 0) & (gaps <= LATEST), "delay", f"from 0 to {LATEST} ps ({show_time(LATEST)})", gaps)
+        columns["group"] = _whole("group", -1 if group is None else group, count)
+        first, places = edges(after, count, id)
+        waits = np.diff(first) > 0
+        if places.size and not keep.all():
+            lost = np.flatnonzero(~keep[places])
+            if lost.size:
+                waiter = np.searchsorted(first, lost[0], side="right") - 1
+                raise BadInput(
+                    f"flow {id[places[lost[0]]]}, which flow {id[waiter]} waits for, must be of at least 1 byte and "
+                    "between two nodes"
+                )
+        order = np.flatnonzero(keep)
+        if (np.diff(start[order]) < 0).any() or (np.diff(waits[order].astype(np.int8)) < 0).any():
+            order = order[np.lexsort((start[order], waits[order]))]
+            if (np.diff(start[keep]) < 0).any() and not waits.any():
+                notes.append("flows were sorted by start")
+        columns = {name: column[order] for name, column in columns.items()}
+        more = {}
+        if places.size:
+            first, places = _renumbered(first, places, order, count)
+            refuse_cycles(first, places, columns["id"])
+            more = {"after_first": first, "after": places, "delay": np.ascontiguousarray(columns["delay"])}
+        if group is not None:
+            more["group"] = np.ascontiguousarray(columns["group"], np.int32)
         return cls(
             **{name: np.ascontiguousarray(columns[name], dtype) for name, dtype in COLUMNS.items()},
             nodes=int(nodes),
             notes=tuple(notes),
+            **more,
         )
 
     def __len__(self) -> int:
@@ -85,7 +115,8 @@ class Flows(Demand):
         if not isinstance(other, Flows):
             return NotImplemented
         return self.nodes == other.nodes and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in COLUMNS
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in (*COLUMNS, "after_first", "after", "delay", "group")
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -100,6 +131,27 @@ class Flows(Demand):
     @property
     def table(self) -> "Flows":
         return self
+
+    @property
+    def waiting(self) -> int:
+        """Flows that wait for others; in the table they come last."""
+        return int((np.diff(self.after_first) > 0).sum()) if self.after.size else 0
+
+    def predecessors(self, f: int) -> list[int]:
+        """The rows of the flows that flow f waits for."""
+        return self.after[self.after_first[f] : self.after_first[f + 1]].tolist() if self.after.size else []
+
+    def released(self, finish: np.ndarray) -> np.ndarray:
+        """(f,) int64 ps at which each flow could start, given when all were done; -1 while one it waits for is not."""
+        if not self.after.size:
+            return self.start
+        ends = finish[self.after]
+        waits = np.flatnonzero(np.diff(self.after_first))
+        at = self.after_first[waits]
+        out = self.start.copy()
+        last, least = np.maximum.reduceat(ends, at), np.minimum.reduceat(ends, at)
+        out[waits] = np.where(least < 0, -1, np.maximum(last + self.delay[waits], self.start[waits]))
+        return out
 
     @property
     def endless(self) -> int:
@@ -135,6 +187,7 @@ class Flows(Demand):
     def head(self, count: int) -> "Flows":
         """The first `count` flows, or all of them if there are fewer."""
         require(count >= 0, "count", "at least 0", count)
+        require(not self.waiting, "a table that is cut", "one whose flows do not wait for others", self.waiting)
         first = {name: getattr(self, name)[:count] for name in COLUMNS}
         return Flows(**first, nodes=self.nodes, notes=self.notes)
 
@@ -158,6 +211,68 @@ class Flows(Demand):
 
 
 assert [f.name for f in fields(Flows)][: len(COLUMNS)] == list(COLUMNS)
+
+
+def edges(after, count: int, id) -> tuple[np.ndarray, np.ndarray]:
+    """(offsets, places) of `after`, as `Flows.of` takes it, checked."""
+    if after is None:
+        return np.zeros(count + 1, np.int64), np.zeros(0, np.int32)
+    if isinstance(after, tuple) and len(after) == 2 and isinstance(after[0], np.ndarray):
+        first, places = np.asarray(after[0], np.int64), np.asarray(after[1], np.int64)
+    else:
+        require(len(after) == count, "after", f"as long as src, {count} flows", len(after))
+        first = np.concatenate([[0], np.cumsum([len(some) for some in after])]).astype(np.int64)
+        places = np.array([place for some in after for place in some], np.int64)
+    require(len(first) == count + 1 and first[-1] == places.size, "after", f"offsets for {count} flows", len(first) - 1)
+    wrong = np.flatnonzero((places < 0) | (places >= count))
+    if wrong.size:
+        waiter = np.searchsorted(first, wrong[0], side="right") - 1
+        raise BadInput(f"flow {id[waiter]} must wait for flows that are there, not for number {places[wrong[0]]}")
+    return first, places.astype(np.int32)
+
+
+def _renumbered(first, places, order, count):
+    """The same graph over the rows in `order`."""
+    row = np.full(count, -1, np.int64)
+    row[order] = np.arange(order.size)
+    counts = np.diff(first)[order]
+    begin = first[:-1][order]
+    out = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    at = np.repeat(begin - out[:-1], counts) + np.arange(out[-1])
+    return out, row[places[at]].astype(np.int32)
+
+
+def refuse_cycles(first, places, id) -> None:
+    """Raise a sentence with the shortest cycle if flows wait for each other."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    count = len(first) - 1
+    own = np.flatnonzero(places == np.repeat(np.arange(count), np.diff(first)))
+    if own.size:
+        raise BadInput(f"flow {id[places[own[0]]]} must wait for others, not for itself")
+    graph = csr_array((np.ones(places.size, np.int8), places, first), shape=(count, count))
+    parts, label = connected_components(graph, connection="strong")
+    if parts == count:
+        return
+    sizes = np.bincount(label)
+    inside = np.flatnonzero(label == np.argmin(np.where(sizes > 1, sizes, count + 1)))
+    cycle = min((_cycle(first, places, int(f), set(inside.tolist())) for f in inside[:200]), key=len)
+    shown = " waits for ".join(str(id[f]) for f in (*cycle, cycle[0]))
+    raise BadInput(f"flows must not wait for each other in a circle, as {shown}")
+
+
+def _cycle(first, places, f, inside):
+    """The shortest way from flow f back to itself among the flows `inside`."""
+    ways, seen = [[f]], {f}
+    for way in ways:
+        for g in places[first[way[-1]] : first[way[-1] + 1]].tolist():
+            if g == f:
+                return way
+            if g in inside and g not in seen:
+                seen.add(g)
+                ways.append([*way, g])
+    return ways[-1]
 
 
 def _flows(count) -> str:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from weft.engine.calendar import TIME, pop
 from weft.engine.jit import bare, inlined
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.bits import NOBODY
@@ -101,10 +102,17 @@ def multicast(slot, chance, fanout, keys, drawn, outputs, came):
 
 
 @bare
-def start_flows(slot, flow_src, flow_start, flow_next, active, arrived, count):
-    """Let flows whose time has come join their sender's ring, at its end."""
-    f = arrived[0]
-    while f < flow_src.size and flow_start[f] <= slot:
+def start_flows(slot, known, flow_src, flow_start, flow_next, active, arrived, count, waits):
+    """Let flows whose time has come join their sender's ring, at its end; the first `known` wait for nobody."""
+    while True:
+        if arrived[0] < known and flow_start[arrived[0]] <= slot:
+            f = arrived[0]
+            arrived[0] += 1
+        elif count[Count.HEAPED] > 0 and waits[0, TIME] <= slot:
+            f = pop(waits, count[Count.HEAPED])
+            count[Count.HEAPED] -= 1
+        else:
+            return
         i = flow_src[f]
         if active[i] == NOBODY:
             flow_next[f] = f
@@ -113,8 +121,6 @@ def start_flows(slot, flow_src, flow_start, flow_next, active, arrived, count):
             flow_next[active[i]] = f
         active[i] = f
         count[Count.ACTIVE] += 1
-        f += 1
-    arrived[0] = f
 
 
 @bare

@@ -13,6 +13,7 @@ buffers, so that a run compiles only what it needs, and a fast path for the comm
 import numpy as np
 
 from weft.engine.bits import either, lowest, population
+from weft.engine.calendar import FAR, TIME, release
 from weft.engine.fingerprint import fold, folded
 from weft.engine.jit import bare, inlined
 from weft.engine.random import mix, origin, step, word
@@ -62,14 +63,16 @@ def note(number, slot, warmup, gone, delay, last, per_output, print_, count):
 
 
 @bare
-def finish(number, slot, gone, flow_due, flow_finish, count):
-    """Note the flows whose last cell left in this slot."""
+def finish(number, slot, gone, flow_due, flow_finish, count, waits, successors):
+    """Note the flows whose last cell left in this slot, and release those that waited for them."""
     for k in range(number):
         f = np.int64(gone[TAG, k])
         flow_due[f] -= 1
         if flow_due[f] == 0:
             flow_finish[f] = slot
             count[Count.FINISHED] += 1
+            if waits.shape[0] > 0:
+                count[Count.HEAPED] = release(waits, successors, count[Count.HEAPED], f, slot + 1)
 
 
 @bare
@@ -206,10 +209,10 @@ def arrive(slot, plan, keys, keep, other, burst, drawn, choice, came):
 def begin(s, slot, stop):
     """The next slot in which anything can happen, from `slot` on; NOBODY if every flow has been delivered."""
     if s.plan[Plan.KIND] == Kind.FLOWS and s.count[Count.ACTIVE] == 0 and s.level[Level.HELD] == _0:
-        if s.arrived[0] == s.flow_src.size:
-            slot = NOBODY
-        else:
-            slot = max(slot, min(s.flow_start[s.arrived[0]], stop))
+        due = s.flow_start[s.arrived[0]] if s.arrived[0] < s.plan[Plan.KNOWN] else FAR
+        if s.count[Count.HEAPED] > 0:
+            due = min(due, s.waits[0, TIME])
+        slot = NOBODY if due == FAR else max(slot, min(due, stop))
     return slot
 
 
@@ -218,7 +221,9 @@ def intake(s, slot):
     """Cells that ask to be let in in this slot, in `came`. Returns how many."""
     p, count, level = s.plan, s.count, s.level
     if p[Plan.KIND] == Kind.FLOWS:
-        arrivals.start_flows(slot, s.flow_src, s.flow_start, s.flow_next, s.active, s.arrived, count)
+        arrivals.start_flows(
+            slot, p[Plan.KNOWN], s.flow_src, s.flow_start, s.flow_next, s.active, s.arrived, count, s.waits
+        )
         flags = p[Plan.BUFFERS] == Buffers.VOQ or p[Plan.BUFFERS] == Buffers.CIOQ or p[Plan.BUFFERS] == Buffers.CICQ
         depth = p[Plan.DEPTH] if flags and p[Plan.FLOW_CONTROL] else 0
         number = arrivals.offer(slot, depth, s.flow_dst, s.flow_next, s.active, s.before, s.queue, s.came)
@@ -264,7 +269,7 @@ def conclude(s, slot, number):
     s.level[Level.HELD] -= np.uint64(number)
     note(number, slot, s.plan[Plan.WARMUP], s.gone, s.delay, s.last, s.per_output, s.print, s.count)
     if s.plan[Plan.KIND] == Kind.FLOWS:
-        finish(number, slot, s.gone, s.flow_due, s.flow_finish, s.count)
+        finish(number, slot, s.gone, s.flow_due, s.flow_finish, s.count, s.waits, s.successors)
 
 
 @bare

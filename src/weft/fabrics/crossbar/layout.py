@@ -3,6 +3,7 @@
 import numpy as np
 
 from weft import random
+from weft.engine import calendar
 from weft.errors import require
 from weft.fabrics.crossbar.bits import NOBODY, full, words
 from weft.fabrics.crossbar.emulation import AFTER, NEXT
@@ -10,8 +11,10 @@ from weft.fabrics.crossbar.kernel import DESK
 from weft.fabrics.crossbar.schedulers import Scheduler
 from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAG, TAIL, Buffers, Count, Kind, Level, Plan, State
 from weft.schedule.matching import CHOICES
+from weft.workload.flows import Flows
 from weft.workload.traffic import LONGEST, Cells
 
+NO_FLOWS = Flows.of(nodes=2, src=(), dst=(), size=(), start=())
 DELAYS = 1 << 20  # entries of the histogram of delays
 _U4, _U8, _I8 = np.uint32, np.uint64, np.int64
 
@@ -123,6 +126,7 @@ def shapes(fabric, traffic) -> dict[str, tuple]:
         "active": (n, _I8),
         "before": (n, _I8),
         "arrived": (1, _I8),
+        **calendar.tables(NO_FLOWS if cells else traffic),
         "count": (len(Count), _I8),
         "delay": (min(slots, DELAYS) + 1, _I8),
         "rounds": (max(fabric.iterations, 1) + 1, _I8),
@@ -172,9 +176,10 @@ def state(fabric, traffic, seed: int) -> State:
         s.flow_src[:], s.flow_dst[:] = traffic.src, traffic.dst
         s.flow_start[:] = -(-traffic.start // fabric.slot)
         if len(traffic):
-            last = int(s.flow_start[-1])
+            last = int(s.flow_start.max())
             require(last < LONGEST, "start of the last flow", f"within {LONGEST} slots", last)
         s.flow_left[:] = s.flow_due[:] = -(-traffic.size // fabric._payload())
+        calendar.fill(s.waits, s.successors, traffic, fabric.slot, fabric.unloaded)
     return s
 
 
@@ -208,6 +213,7 @@ def _fill(plan, fabric, traffic, waits, inside):
         plan[Plan.KIND] = Kind.BURSTS if traffic.end else Kind.MULTICAST if traffic.fanout > 1 else kind
     else:
         plan[Plan.SLOTS], plan[Plan.KIND], plan[Plan.FANOUT] = LONGEST, Kind.FLOWS, 1
+        plan[Plan.KNOWN] = len(traffic) - traffic.waiting
 
 
 def inside(fabric, s: State) -> int:

@@ -7,6 +7,7 @@ kind of buffer is a class with two methods: `admit` lets a cell in or refuses it
 from collections import deque
 from dataclasses import dataclass, field
 
+from weft.engine.calendar import Calendar
 from weft.engine.fingerprint import Fingerprint
 from weft.schedule.matching import Queue, RoundRobin, scheduler, stable
 from weft.workload.traffic import Cells
@@ -439,19 +440,19 @@ def _carry_flows(switch, flows, waits, log, slots):
     fabric = switch.fabric
     left = [-(-int(size) // fabric.payload) for size in flows.size]
     due = list(left)
-    starts = [-(-int(start) // fabric.slot) for start in flows.start]
+    calendar = Calendar(flows, fabric.slot, fabric.unloaded)
     rings = [deque() for _ in range(switch.n)]
-    inside, slot, arrived = 0, 0, 0
+    inside, slot = 0, 0
     while slots is None or slot < slots:
         if not inside and not any(rings):
-            if arrived == len(flows):
+            if not calendar:
                 break
-            slot = max(slot, starts[arrived])  # nothing can happen before
+            slot = max(slot, calendar.next)  # nothing can happen before
             if slots is not None and slot >= slots:
                 break
-        while arrived < len(flows) and starts[arrived] <= slot:
-            rings[flows.src[arrived]].append(arrived)
-            arrived += 1
+        while calendar and calendar.next <= slot:
+            f = calendar.pop()
+            rings[flows.src[f]].append(f)
         for i, ring in enumerate(rings):
             free = [f for f in ring if not waits or switch.room_for(i, int(flows.dst[f]))]
             if not free:
@@ -473,4 +474,5 @@ def _carry_flows(switch, flows, waits, log, slots):
             due[cell.flow] -= 1
             if not due[cell.flow]:
                 log.finish[cell.flow] = slot
+                calendar.ended(cell.flow, slot + 1)
         slot += 1

@@ -48,7 +48,8 @@ class Plan(IntEnum):
     FANOUT = 21
     UNIFORM = 22
     SENDERS = 23  # number of the first sender's queue, behind those of the switch
-    SIZE = 24
+    KNOWN = 24  # flows that wait for no other
+    SIZE = 25
 
 
 class Kind(IntEnum):
@@ -76,6 +77,7 @@ class Count(IntEnum):
     MEMORY = 9  # most addresses that a shared memory had in use
     OVERDUE = 10  # cells sent after the slot in which an output-queued switch would have sent them
     FINISHED = 11  # flows that have been delivered
+    HEAPED = 12  # flows that are released and wait for their moment
 
 
 class Level(IntEnum):
@@ -149,7 +151,9 @@ class State(NamedTuple):
     flow_next: np.ndarray  # (f,) int64  next flow in the sender's ring
     active: np.ndarray  # (n,) int64 [i]  the flow that sender i served last, or NOBODY
     before: np.ndarray  # (n,) int64 [i]  the flow before the one it offers now
-    arrived: np.ndarray  # (1,) int64  flows that have started
+    arrived: np.ndarray  # (1,) int64  flows that have started, of those that wait for no other
+    waits: np.ndarray  # (f, 7) int64, or no rows  flows that wait for flows, see weft.engine.calendar
+    successors: np.ndarray  # int32  those that each of them releases
     # what was seen
     count: np.ndarray  # type: ignore[assignment]  # int64  see Count
     delay: np.ndarray  # int64 [d]  cells that waited d slots; the last entry also those that waited longer

@@ -63,7 +63,8 @@ class NetworkRun(Run):
     def step(self, until, budget):
         why = kernel.advance(self.state.world, until, budget)
         if why == kernel.DONE:
-            idle = self.world["next_flow"] == len(self.state.traffic) and self.world["live"] == 0
+            world = self.world
+            idle = world["next_flow"] == world["known"] and world["coming"] == 0 and world["live"] == 0
             return loop.DONE if idle else loop.REACHED
         return {kernel.PAUSED: loop.PAUSED, kernel.GROW_ROWS: ROWS_FULL, kernel.GROW_SLOTS: SLOTS_FULL}[why]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.engine import loop
+from weft.engine import calendar, loop
 from weft.fabrics.shoal.columns import CAUSES
 from weft.fabrics.shoal.rack import Rack
 from weft.metrics.observation import Lost
@@ -37,6 +37,7 @@ class AdverseRack(Rack):
             flows.klass, faults=fabric.trouble(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
             age_interval=fabric.age_interval, sharing=fabric.sharing, classes=fabric.classes, depth=fabric.class_depth,
             ber=fabric.ber, cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
+            waits=calendar.make(flows, fabric.slot_time),
         )  # fmt: skip
         self.switch = convert.switch_slot(self.plain_plan)  # slot in which the plain kernel takes over; 0 when it has
         if self.switch * fabric.lanes * fabric.nodes < WORTHWHILE:
@@ -172,11 +173,13 @@ class AdverseRack(Rack):
 
     def broken_flows(self, flows, state):
         """(flows,) bool: those that will never be done: an end is down, a cell is gone, or nothing moves any more."""
+        from weft.fabrics.shoal.arrays import started
+
         k, plan = self.kernel, self.plan
         down = outage.unpack(state.down, self.fabric.nodes)
-        open_ = (state.flow[:, k.FINISH] < 0) & (np.arange(len(flows)) < state.tally[k.STARTED])
         if self.stuck:
-            return open_
+            return state.flow[:, k.FINISH] < 0  # what waits for the others, too
+        open_ = (state.flow[:, k.FINISH] < 0) & started(plan, state)
         if self.fabric.patience:  # whatever is missing is sent again
             return open_ & (down[plan.src] | down[plan.dst])
         held = np.ones(len(state.cell), bool)

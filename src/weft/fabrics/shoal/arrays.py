@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.engine import fingerprint, memory
+from weft.engine import calendar, fingerprint, memory
 from weft.errors import require
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal import kernel as k
@@ -17,8 +17,11 @@ WIDE = 4096  # nodes up to which a queue has room for 4 cells in its own cache l
 WINDOW = 1024  # cells per pair that may be out of order at first; doubled when a run needs more
 
 
-def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_queues, age_interval, sharing) -> Plan:
-    """All that stays the same; `start` in slots, ascending."""
+def make_plan(
+    schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_queues, age_interval, sharing,
+    waits=calendar.NOBODY,
+) -> Plan:  # fmt: skip
+    """All that stays the same; `start` in slots, ascending; `waits` as in `weft.engine.calendar`."""
     n, epoch, mirror = schedule.nodes, schedule.slots, schedule.mirror()
     selves = np.flatnonzero(mirror == np.arange(len(mirror)))
     alone = len(selves) == 1 and delay == 0 and rules == "paper"  # with delay the mirrored link needs no exception
@@ -30,12 +33,13 @@ def make_plan(schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_q
     numbers[col.DEPTH] = 4 if n <= WIDE else 1
     numbers[[col.STRIDE, col.ROW]] = _odd_lines(len(mirror)), -(-n // 64) * 64
     numbers[col.ANSWER_OFFSET] = delay // epoch + 2
+    numbers[col.KNOWN] = len(src) - int((waits[0][:, calendar.PENDING] > 0).sum())
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
     return best_plan(Plan(
         numbers, schedule.shift, schedule.first, schedule.last, mirror, _from_to(schedule.place),
         (np.arange(len(mirror)) // schedule.channels).astype(np.int32), late.astype(np.int32),
         np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32),
-        np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64),
+        np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64), *waits,
     ))  # fmt: skip
 
 
@@ -81,6 +85,7 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
         outcast=((n,), i32), waiting=((n,), i64), inflow=((n,), i32), inflow_since=((n,), i64),
         inflow_slots=((n,), i64), received=((n,), i64), lengths=((256,), i64), work=((n + 64,), u32),
         some=((n + 64,), u32), word=((n + 64,), u64),
+        waits=(plan.waits.shape, i64), successors=(plan.successors.shape, i32),
         tally=((col.TALLY,), i64), print=((2,), u64),
     )  # fmt: skip
 
@@ -109,8 +114,24 @@ def make_state(plan: Plan) -> FastState:
     state.free[:] = np.arange(cells)[::-1]
     state.tally[col.FREE], state.tally[col.PAIRS_USED] = cells, k.SEATS
     state.taken[0] = 1
+    set_waits(plan, state)
     state.print[:] = fingerprint.start()
     return state
+
+
+def set_waits(plan: Plan, state) -> None:
+    """Let flows wait as the plan says."""
+    state.waits[:], state.successors[:] = plan.waits, plan.successors
+
+
+def started(plan: Plan, state) -> np.ndarray:
+    """(flows,) bool: whether each has started, or was to and waits for its node."""
+    out = np.arange(len(plan.src)) < state.tally[col.KNOWN_STARTED]
+    if len(state.waits):
+        known = int(plan.numbers[col.KNOWN])
+        out[known:] = state.waits[known:, calendar.PENDING] == 0
+        out[state.waits[: state.tally[col.HEAPED], calendar.FLOW]] = False
+    return out
 
 
 def size(plan: Plan, pairs: int, cells: int) -> int:
@@ -173,8 +194,7 @@ def finish(state: FastState) -> np.ndarray:
 
 def undelivered(plan: Plan, state: FastState) -> np.ndarray:
     """(flows,) int64: cells of each flow that have not arrived."""
-    started = int(state.tally[col.STARTED])
-    return np.where(np.arange(len(plan.cells)) < started, state.flow[:, col.DELIVER], plan.cells)
+    return np.where(started(plan, state), state.flow[:, col.DELIVER], plan.cells)
 
 
 def busy_slots(state: FastState, slot: int) -> np.ndarray:

@@ -32,7 +32,9 @@ class Plan(NamedTuple):
     src: np.ndarray  # (flows,) int32    [f]
     dst: np.ndarray  # (flows,) int32    [f]
     cells: np.ndarray  # (flows,) int64  [f]     how many it has
-    start: np.ndarray  # (flows,) int64  [f]     slot in which it starts, ascending
+    start: np.ndarray  # (flows,) int64  [f]     slot in which it starts, ascending among those that wait for nobody
+    waits: np.ndarray  # (flows, 7) int64, or no rows: who waits for whom, see weft.engine.calendar
+    successors: np.ndarray  # int32             whom each flow releases
 
 
 # A Plan with the paper's rules, ready queues, round robin and rings of 4 cells: a type of its own, so that these are
@@ -62,12 +64,13 @@ N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTE
 # In the fast kernel: cells in a queue's ring; places of a block in `leave`; nodes of a place in `held`; what is added
 # to an answer so that it is not negative.
 DEPTH, STRIDE, ROW, ANSWER_OFFSET = range(11, 15)
-NUMBERS = 15
+KNOWN = 15  # flows that wait for no other; they come first
+NUMBERS = 16
 # In the plain kernel: traffic classes; turns that are remembered in `sent`; slots without a move after which a rack is
 # stuck; bits of a cell, where its feedback begins, and how many bits that has; whether cells are damaged at random;
 # whether a cell that is gone may be asked for again; the transport's timeout in slots, 0 without one.
-CLASSES, TURNS, PATIENCE, BITS, FEEDBACK_AT, FEEDBACK_BITS, DAMAGE, ASKING, TIMEOUT = range(15, 24)
-PLAIN_NUMBERS = 24
+CLASSES, TURNS, PATIENCE, BITS, FEEDBACK_AT, FEEDBACK_BITS, DAMAGE, ASKING, TIMEOUT = range(16, 25)
+PLAIN_NUMBERS = 25
 
 # pair: 1 + application flow served last (0: none left); slot in which it became busy; cells released; every cell before
 # this one has arrived; cells arrived; cells not yet arrived; source; 1 + next living pair of the same source
@@ -103,8 +106,10 @@ GOES_ON, DIRECT, RELAYED_BY, THROWN_AWAY = range(4)
     BASE,  # epoch from which `leave` counts (fast kernel)
     IDLE,  # blocks on the stack (fast kernel)
     RELAYED,  # cells that arrived at the node between (fast kernel)
-) = range(24)
-TALLY = 24
+    KNOWN_STARTED,  # flows started, of those that wait for no other
+    HEAPED,  # flows that are released and wait for their slot
+) = range(26)
+TALLY = 26
 # tally, in the plain kernel
 (
     CHANGE,  # the change that is in force
@@ -121,8 +126,8 @@ TALLY = 24
     ACKS, ACKS_IN,  # acknowledgements made and arrived
     LISTED,  # cells to be repeated
     IN_FLIGHT, DISCARDED, QUEUED, CORRUPTED, COLLIDED, DROPPED,  # cells lost, by cause
-) = range(24, 48)  # fmt: skip
-PLAIN_TALLY = 48
+) = range(26, 50)  # fmt: skip
+PLAIN_TALLY = 50
 CAUSES = {
     "in_flight": IN_FLIGHT, "discarded": DISCARDED, "queued": QUEUED, "corrupted": CORRUPTED, "collided": COLLIDED,
     "dropped": DROPPED,

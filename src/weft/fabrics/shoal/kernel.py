@@ -29,12 +29,12 @@ from weft.fabrics.shoal.columns import (
     ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FINISHED, FLYING,
     FORWARDED, FREE, HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS,
     MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED, READY_QUEUES, RELAYED, REST_HEAD,
-    REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STARTED, STRIDE, VISITS,
+    REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STRIDE, VISITS,
     WANT, has_default_rules,
 )  # fmt: skip
 from weft.fabrics.shoal.rules import (
-    at, begin_flow, bound, channel_in_turn, deliver, end_pair, event, facing, may_leave, next_flow, reorder, rested_by,
-    service_lag, too_young, where, window,
+    at, begin_flow, bound, channel_in_turn, deliver, due_flow, end_pair, event, facing, has_started, may_leave,
+    next_flow, next_start, reorder, rested_by, service_lag, too_young, where, window,
 )  # fmt: skip
 
 SEATS, BLOCK, SEAT = 8, 3, 7  # pairs in a block: pair h has seat h & SEAT of block h >> BLOCK
@@ -106,6 +106,8 @@ class FastState(NamedTuple):
     work: np.ndarray  # (n + 64,) uint32            who has anything to do, or which cells go on; scratch
     some: np.ndarray  # (n + 64,) uint32            who may release a cell, or which cells have arrived; scratch
     word: np.ndarray  # (n + 64,) uint64            the seats that may; scratch
+    waits: np.ndarray  # (flows, 7) int64, or no rows     see weft.engine.calendar
+    successors: np.ndarray  # int32                       whom each flow releases
     tally: np.ndarray  # (TALLY,) int64            see `columns`
     print: np.ndarray  # (2,) uint64               the fingerprint
 
@@ -183,14 +185,16 @@ def take_seat(plan, state, i):
 @part
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
-    numbers, src, dst, start = plan.numbers, plan.src, plan.dst, plan.start
+    numbers, src, dst = plan.numbers, plan.src, plan.dst
     tally, pair, target, living = state.tally, state.pair, state.target, state.living
     slot, w = tally[SLOT], numbers[STRIDE]
     e = slot // numbers[EPOCH] - tally[BASE]
     if tally[REST_HEAD] < tally[REST_TAIL]:
         vacate(plan, state)
-    while tally[STARTED] < start.size and start[tally[STARTED]] <= slot:
-        f = tally[STARTED]
+    while True:
+        f = due_flow(plan, state, slot)
+        if f < 0:
+            break
         i, d = src[f], dst[f]
         h = np.int64(living[i]) - 1
         while h >= 0 and target[h] != d:
@@ -218,7 +222,7 @@ def start_flows(plan, state):
             tally[ACTIVE] += 1
         state.whose[f] = h
         begin_flow(plan, state, h, f, slot, numbers[SHORTEST])
-        tally[STARTED] += 1
+        has_started(plan, state, f)
     return True
 
 
@@ -673,8 +677,8 @@ def advance(plan, state, until, budget):
         if tally[FINISHED] == start.size:
             return DONE
         quiet = tally[ACTIVE] == 0 and tally[LIVE] == 0 and tally[OWING] == 0 and tally[FLYING] == 0
-        if quiet and start[tally[STARTED]] > tally[SLOT]:
-            tally[SLOT] = min(start[tally[STARTED]], until)  # nothing can happen before
+        if quiet and next_start(plan, state) > tally[SLOT]:
+            tally[SLOT] = min(next_start(plan, state), until)  # nothing can happen before
             continue
         if not start_flows(plan, state):
             return MORE_PAIRS

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weft.engine import calendar
 from weft.fabrics.base import Run
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.metrics.throughput import BUSY, SECOND_HALF
@@ -45,6 +46,7 @@ class Rack(Run):
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
             delay=fabric.travel, rules=fabric.rules, ready_queues=fabric.ready_queues,
             age_interval=fabric.rounds.slots if interval is None else interval, sharing=fabric.sharing,
+            waits=calendar.make(flows, fabric.slot_time),
         )  # fmt: skip
 
     @property

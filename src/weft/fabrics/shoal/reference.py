@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from math import log2
 
+from weft.engine.calendar import Calendar
 from weft.engine.fingerprint import Fingerprint
 from weft.schedule.rotation import Rounds
 
@@ -97,7 +98,7 @@ class ReferenceRack:
     """A rack under `rules` "paper" or "literal"; `flows` are (src, dst, cells, first slot), in order of start."""
 
     def __init__(self, schedule: Rounds, flows, *, delay=0, rules="paper", ready_queues=True, age_interval=None,
-                 sharing="round-robin"):  # fmt: skip
+                 sharing="round-robin", calendar=None):  # fmt: skip
         self.schedule, self.delay, self.rules = schedule, delay, rules
         self.ready_queues, self.sharing = ready_queues, sharing
         self.age_interval = schedule.slots if age_interval is None else age_interval
@@ -108,7 +109,7 @@ class ReferenceRack:
         self.undelivered = [flow[2] for flow in flows]
         self.finish = [-1] * len(flows)
         self.live: dict[tuple, Pair] = {}  # (src, dst) -> Pair, until its last cell is delivered
-        self.arrived = 0
+        self.calendar = calendar or Calendar.at([flow[3] for flow in flows])
         self.air: deque[tuple] = deque()  # (slot of arrival, channel, sender, receiver, cell or None, feedback or None)
         self.slot = 0
         self.fingerprint = Fingerprint()
@@ -144,17 +145,17 @@ class ReferenceRack:
         return self
 
     def start_flows(self):
-        while self.arrived < len(self.flows) and self.flows[self.arrived][3] <= self.slot:
-            src, dst, cells, _ = self.flows[self.arrived]
+        while self.calendar and self.calendar.next <= self.slot:
+            f = self.calendar.pop()
+            src, dst, cells, _ = self.flows[f]
             if (src, dst) not in self.live:
                 self.live[src, dst] = Pair(src, dst, self.slot, self.nodes[src].take_seat(self.slot))
             pair = self.live[src, dst]
             if not pair.flows:
                 self.nodes[src].pairs.append(pair)
                 pair.since = self.slot
-            pair.flows.append([self.arrived, cells, cells])
+            pair.flows.append([f, cells, cells])
             pair.undelivered += cells
-            self.arrived += 1
 
     # ------------------------------------------------------------------ sending, §3.3.1 to §3.3.3
 
@@ -302,6 +303,7 @@ class ReferenceRack:
         self.undelivered[cell.flow] -= 1
         if self.undelivered[cell.flow] == 0:
             self.finish[cell.flow] = self.slot
+            self.calendar.ended(cell.flow, self.slot + 1)
 
     def vacate(self, pair):
         """Its seat may be taken when the last feedback on it has come home."""
@@ -340,14 +342,15 @@ class Port:
 class ReleasedRack:
     """The authors' simulator: one channel, no delay. A throttle is counted down once an epoch, as there."""
 
-    def __init__(self, nodes, flows, *, age_interval=0, sharing="round-robin"):
+    def __init__(self, nodes, flows, *, age_interval=0, sharing="round-robin", calendar=None):
         n = nodes
         self.n, self.age_interval, self.sharing = n, age_interval, sharing
         self.port = [[Port() for _ in range(n)] for _ in range(n)]
         self.throttle = {}  # (i, k, j) -> whole number or infinity: of pair (i, k) on i's link to j; absent is 0
         self.active = [[] for _ in range(n)]  # [i]: pairs with cells left to release, in order of activation
         self.pair = {}
-        self.flows, self.arrived, self.slot = [list(f) for f in flows], 0, 0
+        self.flows, self.slot = [list(f) for f in flows], 0
+        self.calendar = calendar or Calendar.at([f[3] for f in flows])
         self.undelivered = [f[2] for f in flows]
         self.finish = [-1] * len(flows)
         self.fingerprint = Fingerprint()
@@ -366,14 +369,14 @@ class ReleasedRack:
         self.slot += 1
 
     def start_flows(self):
-        while self.arrived < len(self.flows) and self.flows[self.arrived][3] <= self.slot:
-            src, dst, cells, _ = self.flows[self.arrived]
+        while self.calendar and self.calendar.next <= self.slot:
+            f = self.calendar.pop()
+            src, dst, cells, _ = self.flows[f]
             pair = self.pair.setdefault((src, dst), Pair(src, dst, 0))
             if not pair.flows:
                 self.active[src].append(pair)
                 pair.since = self.slot
-            pair.flows.append([self.arrived, cells, cells])
-            self.arrived += 1
+            pair.flows.append([f, cells, cells])
 
     def send(self, i):
         x = self.slot % (self.n - 1)
@@ -435,6 +438,7 @@ class ReleasedRack:
         self.undelivered[cell.flow] -= 1
         if self.undelivered[cell.flow] == 0:
             self.finish[cell.flow] = self.slot
+            self.calendar.ended(cell.flow, self.slot + 1)
 
     def served_before(self, source, middle, dst, just_sent):
         """Whether the middle node serves its queue for dst before the source's next turn."""

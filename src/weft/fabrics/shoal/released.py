@@ -17,7 +17,20 @@ from weft.engine.reference import by_reference
 from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.columns import Plan
-from weft.fabrics.shoal.rules import begin_flow, bound, deliver, event, may_leave, next_flow, reorder, too_young, window
+from weft.fabrics.shoal.rules import (
+    begin_flow,
+    bound,
+    deliver,
+    due_flow,
+    event,
+    has_started,
+    may_leave,
+    next_flow,
+    next_start,
+    reorder,
+    too_young,
+    window,
+)  # fmt: skip
 
 OUT = 1 << 30  # leave: a cell waits at the source
 SENT = OUT + 1  # leave: it has left, and nothing was heard of it yet
@@ -62,6 +75,8 @@ class ReleasedState(NamedTuple):
     received: np.ndarray  # (n,) int64
     lengths: np.ndarray  # (256,) int64
     quiet: np.ndarray  # (1,) int64      slots for which no cell has moved
+    waits: np.ndarray  # (flows, 7) int64, or no rows
+    successors: np.ndarray  # int32
     tally: np.ndarray  # (col.TALLY,) int64
     print: np.ndarray  # (2,) uint64
 
@@ -80,7 +95,8 @@ def make_state(plan: Plan) -> ReleasedState:
         early=np.zeros((pairs, words), np.uint64), cell=np.zeros((cells, 4), np.int32),
         free=np.arange(cells, dtype=np.int32)[::-1].copy(), air=np.zeros((n, 3), np.int64),
         flow=np.zeros((flows, 4), np.int64), lengths=np.zeros(256, np.int64), quiet=np.zeros(1, np.int64),
-        tally=np.zeros(col.TALLY, np.int64), print=fingerprint.start(),
+        waits=plan.waits.copy(), successors=plan.successors.copy(), tally=np.zeros(col.TALLY, np.int64),
+        print=fingerprint.start(),
     )  # fmt: skip
     state.flow[:, col.FINISH] = -1
     state.tally[col.FREE] = cells
@@ -98,11 +114,13 @@ def grow(state: ReleasedState, why: int) -> ReleasedState:
 @part
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
-    src, dst, start = plan.src, plan.dst, plan.start
+    src, dst = plan.src, plan.dst
     tally, pair, count = state.tally, state.pair, state.count
     slot = tally[col.SLOT]
-    while tally[col.STARTED] < start.size and start[tally[col.STARTED]] <= slot:
-        f = tally[col.STARTED]
+    while True:
+        f = due_flow(plan, state, slot)
+        if f < 0:
+            break
         i, d = src[f], dst[f]
         h = state.row[i, d] - 1
         if h < 0:
@@ -121,7 +139,7 @@ def start_flows(plan, state):
             pair[h, col.SINCE] = slot
             tally[col.ACTIVE] += 1
         begin_flow(plan, state, h, f, slot, plan.numbers[col.SHORTEST])
-        tally[col.STARTED] += 1
+        has_started(plan, state, f)
     return True
 
 
@@ -311,9 +329,9 @@ def advance(plan, state, until, budget):
     while tally[col.SLOT] < until:
         if tally[col.FINISHED] == start.size:
             return col.DONE
-        if tally[col.LIVE] == 0 and state.quiet[0] > 2 * epoch + 1 and start[tally[col.STARTED]] > tally[col.SLOT]:
+        if tally[col.LIVE] == 0 and state.quiet[0] > 2 * epoch + 1 and next_start(plan, state) > tally[col.SLOT]:
             # Two epochs of empty cells have cleared every record.
-            tally[col.SLOT] = min(start[tally[col.STARTED]], until)
+            tally[col.SLOT] = min(next_start(plan, state), until)
             continue
         if not start_flows(plan, state):
             return col.MORE_PAIRS

@@ -9,9 +9,11 @@ one word.
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.bits import either, lowest
+from weft.engine.calendar import FAR, FLOW, TIME, pop, release
 from weft.engine.jit import hot, inlined
 from weft.fabrics.shoal.columns import (
-    AFTER, DELAY, DELIVER, EPOCH, FINISH, FINISHED, GOT, NEXT, RELEASE, SERVED, SOURCE, UNDELIVERED, WANT,
+    AFTER, DELAY, DELIVER, EPOCH, FINISH, FINISHED, GOT, HEAPED, KNOWN, KNOWN_STARTED, NEXT, RELEASE, SERVED, SOURCE,
+    STARTED, UNDELIVERED, WANT,
 )  # fmt: skip
 
 at = np.uint64  # an index that cannot be negative: Numba then does not count from the end, a tenth of the time saved
@@ -80,6 +82,45 @@ def bound(incast, outcast, d, j, ready_queues):
     return incast[d] + (1 if ready_queues else outcast[at(j)])
 
 
+# ---------------------------------------------------------------- flows that start
+
+
+@hot
+def due_flow(plan, state, slot):
+    """The next flow that is to start by this slot, or -1."""
+    tally = state.tally
+    f = tally[KNOWN_STARTED]
+    if f < plan.numbers[KNOWN] and plan.start[f] <= slot:
+        return f
+    if tally[HEAPED] > 0 and state.waits[0, TIME] <= slot:
+        return state.waits[0, FLOW]
+    return np.int64(-1)
+
+
+@hot
+def has_started(plan, state, f):
+    """Flow f, which was due, has started."""
+    tally = state.tally
+    tally[STARTED] += 1
+    if f < plan.numbers[KNOWN]:
+        tally[KNOWN_STARTED] += 1
+    else:
+        pop(state.waits, tally[HEAPED])
+        tally[HEAPED] -= 1
+
+
+@hot
+def next_start(plan, state):
+    """The slot in which the next flow starts, as far as it is known; else FAR."""
+    tally = state.tally
+    slot = np.int64(FAR)
+    if tally[KNOWN_STARTED] < plan.numbers[KNOWN]:
+        slot = plan.start[tally[KNOWN_STARTED]]
+    if tally[HEAPED] > 0:
+        slot = min(slot, state.waits[0, TIME])
+    return slot
+
+
 # ---------------------------------------------------------------- flows of a pair
 
 
@@ -141,6 +182,8 @@ def deliver(state, f, h, j, slot):
     if flow[at(f), DELIVER] == 0:
         flow[at(f), FINISH] = slot
         state.tally[FINISHED] += 1
+        if state.waits.shape[0] > 0:
+            state.tally[HEAPED] = release(state.waits, state.successors, state.tally[HEAPED], f, slot + 1)
         state.inflow[j] -= 1
         if state.inflow[j] == 0:
             state.inflow_slots[j] += slot + 1 - state.inflow_since[j]

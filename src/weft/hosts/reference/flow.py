@@ -129,6 +129,7 @@ class Flow:
             if flow.got == flow.segments:
                 flow.done = True
                 self.net.finish[flow.f] = self.net.now
+                self.net.calendar.ended(flow.f, self.net.now)
 
         def arm(self, deadline):
             self.deadline = deadline

@@ -3,6 +3,7 @@
 import heapq
 from collections import deque
 
+from weft.engine.calendar import Calendar
 from weft.engine.fingerprint import Fingerprint
 from weft.hosts.reference.dcqcn import Dcqcn, RdmaNic
 from weft.hosts.reference.dctcp import Dctcp
@@ -46,6 +47,7 @@ class Hosts:
         self.finish = [-1] * len(flows)
         self.received = [0] * len(flows)
         self.live = 0
+        self.calendar = Calendar(flows)
         self.count = dict.fromkeys(("drops", "resent", "timeouts"), 0)
         self.moments = deque()  # (time, action): what is done to the network just before `time`
         self.pullers = [Puller(self) for _ in range(fabric.hosts)]
@@ -80,14 +82,13 @@ class Hosts:
         return event
 
     def run(self, until=None):
-        starts = deque(enumerate(self.flows.start.tolist()))
         while True:
             while self.agenda and self.agenda[0][3].action is None:
                 heapq.heappop(self.agenda)
-            if not self.live and not starts:
+            if not self.live and not self.calendar:
                 return  # what is still on its way belongs to finished flows
             nexts = [self.agenda[0][0]] if self.agenda else []
-            nexts += [starts[0][1]] if starts else []
+            nexts += [self.calendar.next] if self.calendar else []
             if self.moments and (not nexts or self.moments[0][0] <= min(nexts)):
                 if until is not None and self.moments[0][0] > until:
                     return
@@ -97,8 +98,8 @@ class Hosts:
                 continue
             if not nexts or (until is not None and min(nexts) > until):
                 return
-            if starts and starts[0][1] == min(nexts):
-                f, self.now = starts.popleft()
+            if self.calendar and self.calendar.next == min(nexts):
+                self.now, f = self.calendar.next, self.calendar.pop()
                 self.live += 1
                 FLOWS[self.set.transport](self, f).begin()
             else:

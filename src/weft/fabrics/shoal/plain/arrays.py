@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft import random
-from weft.engine import fingerprint, memory
+from weft.engine import calendar, fingerprint, memory
 from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.plain.state import ACKED, AIR, PAIR, PlainPlan, PlainState
@@ -61,13 +61,14 @@ def threshold(ber: float, cell: int) -> int:
 def make_plan(
     schedule: Rounds, src, dst, cells, start, klass=None, *, faults=None, delay=0, ready_queues=True,
     age_interval=None, sharing="round-robin", classes=1, depth=None, ber=0.0, cell=64, seed=0, timeout=0,
+    waits=calendar.NOBODY,
 ) -> PlainPlan:  # fmt: skip
     """All that stays the same; `start` in slots, ascending. depth: cells of a queue of a lower class; timeout: of the
     transport, in slots, 0 for none."""
     interval = schedule.slots if age_interval is None else age_interval
     base = arrays.make_plan(
         schedule, src, dst, cells, start, delay=delay, rules="paper", ready_queues=ready_queues,
-        age_interval=interval, sharing=sharing,
+        age_interval=interval, sharing=sharing, waits=waits,
     )  # fmt: skip
     faults = merge(schedule) if faults is None else faults
     n, epoch = schedule.nodes, schedule.slots
@@ -116,6 +117,7 @@ def shapes(plan: PlainPlan, pairs: int, cells: int, window: int = arrays.WINDOW)
         air_cell=((air, channels, n), i32), air_pair=((air, channels, n), i32), air_leave=((air, channels, n), i32),
         air=((air, channels, AIR, words), u64), flow=((flows, 4), i64), lengths=((256,), i64),
         longest=((classes,), i64), missed=((n, n), i32), work=((n + 64,), i32), marks=((-(-n * classes // 8),), u64),
+        waits=(plan.waits.shape, i64), successors=(plan.successors.shape, i32),
         tally=((col.PLAIN_TALLY,), i64), print=((2,), u64),
     )  # fmt: skip
 
@@ -134,6 +136,7 @@ def make_state(plan: PlainPlan, pairs: int = 0, cells: int = 0, window: int = ar
     pairs, cells = max(pairs, room[0]), max(cells, room[1])
     state = PlainState(**memory.zeros(shapes(plan, pairs, cells, window)))
     state.flow[:, col.FINISH] = -1
+    arrays.set_waits(plan, state)
     state.free[:] = np.arange(cells)[::-1]
     state.tally[col.FREE] = cells
     state.tally[[col.CHANGE, col.REPAIR_UNTIL, col.DETECTED]] = -1

@@ -54,11 +54,11 @@ def convert(plan: PlainPlan, fast: FastState) -> PlainState:
     _set_queues(plan, state, fast, queued, row_of)
     _set_air(plan, state, flying, len(queued.flow), slot, base)
     state.pair[: len(rows), of.COPIES] = np.bincount([*queued.pair, *flying.pair], minlength=len(rows))
-    tally, started = state.tally, int(fast.tally[col.STARTED])
+    tally, started = state.tally, arrays.started(plan, fast)
     tally[col.FREE] -= used
     tally[col.CHANGE] = np.searchsorted(plan.change, slot) - 1
     tally[col.MOVED] = slot
-    tally[col.RELEASED] = plan.cells[:started].sum() - fast.flow[:started, col.RELEASE].sum()
+    tally[col.RELEASED] = plan.cells[started].sum() - fast.flow[started, col.RELEASE].sum()
     epoch, n = plan.numbers[[col.EPOCH, col.N]].tolist()
     turns = unpack(plan.lit, n).reshape(epoch, -1).sum(axis=1)  # in each slot of an epoch
     tally[col.SPOKEN] = slot // epoch * turns.sum() + turns[: slot % epoch].sum()
@@ -113,13 +113,14 @@ def _links(plan, array):
 def _copy(state, fast):
     """What is the same in both."""
     names = ("flow", "incast", "outcast", "waiting", "inflow", "inflow_since", "inflow_slots", "received", "lengths")
-    for name in (*names, "print", "active"):
+    for name in (*names, "print", "active", "waits"):
         getattr(state, name)[...] = getattr(fast, name)
     state.busy[...] = fast.busy.reshape(state.busy.shape)
     state.longest[0] = fast.tally[col.MAX_QUEUE]
     kept = [
         col.SLOT, col.STARTED, col.FINISHED, col.LOCAL, col.FORWARDED, col.DELIVERED, col.VISITS, col.SLOTS, col.ACTIVE,
         col.FLYING, col.MAX_QUEUE, col.MAX_NODE, col.MAX_HELD, col.OVER_BOUND, col.OVER_SUBFLOW, col.LIVE,
+        col.KNOWN_STARTED, col.HEAPED,
     ]  # fmt: skip
     state.tally[kept] = fast.tally[kept]
 

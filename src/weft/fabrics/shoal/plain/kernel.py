@@ -3,13 +3,14 @@
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.bits import population
+from weft.engine.calendar import FAR
 from weft.engine.jit import bare, part
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
     ACKS, ACKS_IN, ACTIVE, ASKING, CAUSES, CHANGE, CHANNELS, CLASSES, DELAY, DELIVERED, DONE, DUPLICATES, EPOCH,
     FAILED_SLOTS, FINISHED, FLYING, FREE, LISTED, LIVE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, MOVED, N,
     PATIENCE, REACHED, READY_QUEUES, RELEASED, REPAIR_UNTIL, REPEATS, RESENT, SLOT, SLOTS, SOURCE, SPENT, SPOKEN,
-    STARTED, STUCK, TIMEOUT, TURNS, VISITS, WAIT_OUT,
+    STUCK, TIMEOUT, TURNS, VISITS, WAIT_OUT,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.failures import take_changes
 from weft.fabrics.shoal.plain.pairs import start_flows
@@ -17,6 +18,7 @@ from weft.fabrics.shoal.plain.receive import receive
 from weft.fabrics.shoal.plain.send import send
 from weft.fabrics.shoal.plain.state import FOLLOWING, HEAD, LENGTH, MINE, OF_PAIR, SILENT, TAIL
 from weft.fabrics.shoal.plain.transport import time_out
+from weft.fabrics.shoal.rules import next_start
 
 
 @bare
@@ -34,7 +36,7 @@ def advance(plan, state, until, budget):
         if coming > slot:
             empty = tally[LIVE] == 0 if numbers[ASKING] else tally[FREE] == size and tally[ACTIVE] == 0
             still, settled = slot - tally[MOVED], 3 * (epoch + numbers[DELAY] + 1)  # both sides have noticed silence
-            last = tally[STARTED] == start.size and tally[CHANGE] + 1 == plan.change.size
+            last = next_start(plan, state) == FAR and tally[CHANGE] + 1 == plan.change.size
             stuck = last and (still > numbers[PATIENCE] or (empty and still > settled))
             if stuck and not tally[WAIT_OUT]:
                 return STUCK
@@ -65,11 +67,10 @@ def advance(plan, state, until, budget):
 @part
 def next_event(plan, state, until):
     """The next slot, or `until`, in which a flow starts, something changes, or a repair is under way."""
-    tally, start, change = state.tally, plan.start, plan.change
+    tally, change = state.tally, plan.change
     if tally[REPAIR_UNTIL] >= tally[SLOT]:
         return tally[SLOT]
-    if tally[STARTED] < start.size:
-        until = min(until, start[tally[STARTED]])
+    until = min(until, next_start(plan, state))
     if tally[CHANGE] + 1 < change.size:
         until = min(until, change[tally[CHANGE] + 1])
     return until

@@ -6,14 +6,14 @@ from weft.engine.bits import lowest
 from weft.engine.jit import hot, part
 from weft.fabrics.shoal.columns import (
     ACTIVE, AFTER, DELIVER, FREE, LISTED, LIVE, MOVED, NEXT, PAIRS_USED, RELEASE, REPEATS, REST_HEAD, REST_TAIL, SEQ,
-    SERVED, SHORTEST, SINCE, SLOT, SOURCE, STARTED, TIMEOUT, TURNS, UNDELIVERED, WAITING_FIRST, WAITING_LAST, WAKE,
+    SERVED, SHORTEST, SINCE, SLOT, SOURCE, TIMEOUT, TURNS, UNDELIVERED, WAITING_FIRST, WAITING_LAST, WAKE,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.sets import add, discard, has
 from weft.fabrics.shoal.plain.state import (
     ACKED, BORN, COPIES, FOLLOWING, KLASS, LAST, LIST, NUMBER, OF_FLOW, OF_PAIR, PENDING, SEAT, SENT_EPOCH, SENT_FLOW,
     ROW, SENT_NUMBER, SENT_PAIR,
 )  # fmt: skip
-from weft.fabrics.shoal.rules import begin_flow, end_pair, rested_by
+from weft.fabrics.shoal.rules import begin_flow, due_flow, end_pair, has_started, rested_by
 
 
 # ---------------------------------------------------------------- beginning
@@ -89,7 +89,7 @@ def start_flow(plan, state, f):
 @part
 def start_flows(plan, state):
     """Start every flow whose slot has come and whose node is up, those that waited first. False: no room."""
-    tally, flow, src, start = state.tally, state.flow, plan.src, plan.start
+    tally, flow, src = state.tally, state.flow, plan.src
     if tally[WAKE]:
         before, f = np.int64(-1), tally[WAITING_FIRST] - 1
         while f >= 0:
@@ -107,8 +107,10 @@ def start_flows(plan, state):
                     tally[WAITING_LAST] = before + 1
             f = after
         tally[WAKE] = 0
-    while tally[STARTED] < start.size and start[tally[STARTED]] <= tally[SLOT]:
-        f = tally[STARTED]
+    while True:
+        f = due_flow(plan, state, tally[SLOT])
+        if f < 0:
+            break
         if has(state.down, src[f]):
             flow[f, RELEASE] = flow[f, DELIVER] = plan.cells[f]
             flow[f, AFTER] = 0
@@ -119,7 +121,7 @@ def start_flows(plan, state):
             tally[WAITING_LAST] = f + 1
         elif not start_flow(plan, state, f):
             return False
-        tally[STARTED] += 1
+        has_started(plan, state, f)
     return True
 
 

@@ -64,9 +64,9 @@ class Pairs:
     def start_flows(self):
         ready, self.held = [f for f in self.held if self.flows[f][0] not in self.down], [
             f for f in self.held if self.flows[f][0] in self.down]  # fmt: skip
-        while self.arrived < len(self.flows) and self.flows[self.arrived][3] <= self.slot:
-            (self.held if self.flows[self.arrived][0] in self.down else ready).append(self.arrived)
-            self.arrived += 1
+        while self.calendar and self.calendar.next <= self.slot:
+            f = self.calendar.pop()
+            (self.held if self.flows[f][0] in self.down else ready).append(f)
         for f in ready:
             src, dst, cells, _ = self.flows[f]
             pair = self.find_pair(src, dst, self.klass[f])

@@ -37,10 +37,11 @@ class PlainRack(Failures, Damage, Classes, Transport, Pairs, ReferenceRack):
     """
 
     def __init__(self, schedule, flows, *, changes=(), delay=0, ready_queues=True, age_interval=None,
-                 sharing="round-robin", classes=1, depth=None, bit_errors=None, timeout=0):  # fmt: skip
+                 sharing="round-robin", classes=1, depth=None, bit_errors=None, timeout=0,
+                 calendar=None):  # fmt: skip
         flows = [(*flow, 0)[:5] for flow in flows]
         super().__init__(schedule, [flow[:4] for flow in flows], delay=delay, ready_queues=ready_queues,
-                         age_interval=age_interval, sharing=sharing)  # fmt: skip
+                         age_interval=age_interval, sharing=sharing, calendar=calendar)  # fmt: skip
         n = schedule.nodes
         self.klass = [flow[4] for flow in flows]
         self.classes = classes
@@ -156,6 +157,7 @@ class PlainRack(Failures, Damage, Classes, Transport, Pairs, ReferenceRack):
         self.undelivered[cell.flow] -= 1
         if self.undelivered[cell.flow] == 0:
             self.finish[cell.flow] = self.slot
+            self.calendar.ended(cell.flow, self.slot + 1)
         self.drop_copy(cell)
 
     # ------------------------------------------------------------------ laws

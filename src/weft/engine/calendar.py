@@ -1,0 +1,141 @@
+"""Flows that wait for flows: who is released when a flow ends, and which flow starts next.
+
+A flow without predecessors starts when its table says; those come first in the table, in order of their start. The
+others are counted down: when the last predecessor of a flow ends, and its delay is over, it is due. Flows that are due
+at the same moment start in the order of the table, so nothing depends on the machine. Times are slots or ps, as the
+caller counts.
+
+Two arrays hold all of it, `waits` (a row per flow) and `successors`; where nobody waits they have no rows, and a kernel
+asks nothing of them. What waits for its moment lies in a heap, in two columns of `waits`.
+"""
+
+import numpy as np
+
+from weft.engine.jit import inlined
+
+PENDING, FIRST, LAST, GAP, EARLIEST, TIME, FLOW = range(7)  # columns of `waits`
+COLUMNS = 7
+FAR = 1 << 62  # later than anything
+
+
+def tables(flows) -> dict:
+    """Name -> (shape, dtype) of the two arrays for a table of flows."""
+    count = len(flows) if flows.waiting else 0
+    return {"waits": ((count, COLUMNS), np.int64), "successors": ((len(flows.after),), np.int32)}
+
+
+def make(flows, unit: int = 1, extra: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """(waits, successors) of a table of flows, see `fill`."""
+    arrays = [np.zeros(shape, kind) for shape, kind in tables(flows).values()]
+    fill(*arrays, flows, unit, extra)
+    return arrays[0], arrays[1]
+
+
+NOBODY = np.zeros((0, COLUMNS), np.int64), np.zeros(0, np.int32)  # who waits, where nobody does
+
+
+def fill(waits: np.ndarray, successors: np.ndarray, flows, unit: int = 1, extra: int = 0) -> None:
+    """Lay out who waits for whom; a gap and a start are rounded up to whole `unit`s of ps.
+
+    extra: ps from the end of a flow, as the kernel counts it, until its last byte is out of the fabric.
+    """
+    if not flows.waiting:
+        return
+    waits[:, PENDING] = np.diff(flows.after_first)
+    waits[:, GAP], waits[:, EARLIEST] = -(-(flows.delay + extra) // unit), -(-flows.start // unit)
+    waiting = np.repeat(np.arange(len(flows)), np.diff(flows.after_first))
+    order = np.argsort(flows.after, kind="stable")
+    successors[:] = waiting[order]
+    counts = np.bincount(flows.after, minlength=len(flows))
+    waits[:, LAST] = np.cumsum(counts)
+    waits[:, FIRST] = waits[:, LAST] - counts
+
+
+@inlined
+def release(waits, successors, heaped, f, now):
+    """Flow f has ended at `now`: count down those that wait for it. Returns how many are in the heap."""
+    for k in range(waits[f, FIRST], waits[f, LAST]):
+        g = successors[k]
+        waits[g, PENDING] -= 1
+        if waits[g, PENDING] == 0:
+            time = max(now + waits[g, GAP], waits[g, EARLIEST])
+            i = heaped
+            heaped += 1
+            while i > 0:
+                parent = (i - 1) >> 1
+                if waits[parent, TIME] < time or (waits[parent, TIME] == time and waits[parent, FLOW] < g):
+                    break
+                waits[i, TIME], waits[i, FLOW] = waits[parent, TIME], waits[parent, FLOW]
+                i = parent
+            waits[i, TIME], waits[i, FLOW] = time, g
+    return heaped
+
+
+@inlined
+def pop(waits, heaped):
+    """Take the first flow out of the heap of `heaped`, which the caller counts down; returns the flow."""
+    first = waits[0, FLOW]
+    n = heaped - 1
+    time, g = waits[n, TIME], waits[n, FLOW]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        other = child + 1
+        if other < n and (
+            waits[other, TIME] < waits[child, TIME]
+            or (waits[other, TIME] == waits[child, TIME] and waits[other, FLOW] < waits[child, FLOW])
+        ):
+            child = other
+        if time < waits[child, TIME] or (time == waits[child, TIME] and g < waits[child, FLOW]):
+            break
+        waits[i, TIME], waits[i, FLOW] = waits[child, TIME], waits[child, FLOW]
+        i = child
+    waits[i, TIME], waits[i, FLOW] = time, g
+    return first
+
+
+class Calendar:
+    """The same in plain Python, for twins: flows by the moment at which they may start."""
+
+    def __init__(self, flows, unit: int = 1, extra: int = 0):
+        starts = [-(-int(start) // unit) for start in flows.start]
+        gaps = [-(-(int(delay) + extra) // unit) for delay in flows.delay]
+        self._plan(starts, [flows.predecessors(f) for f in range(len(flows))], gaps)
+
+    @classmethod
+    def at(cls, starts) -> "Calendar":
+        """Flows that wait for nobody, and start at these moments."""
+        made = cls.__new__(cls)
+        made._plan(list(starts), [[] for _ in starts], [])
+        return made
+
+    def _plan(self, starts, predecessors, gaps):
+        self.starts, self.gaps = starts, gaps
+        self.pending = [len(some) for some in predecessors]
+        self.due = sorted((start, f) for f, start in enumerate(starts) if not self.pending[f])
+        self.waiting_for: dict[int, list[int]] = {}
+        for g, some in enumerate(predecessors):
+            for f in some:
+                self.waiting_for.setdefault(f, []).append(g)
+
+    def __bool__(self):
+        return bool(self.due)
+
+    @property
+    def next(self) -> int:
+        """When the next flow may start."""
+        return self.due[0][0]
+
+    def pop(self) -> int:
+        """The next flow."""
+        return self.due.pop(0)[1]
+
+    def ended(self, f: int, now: int) -> None:
+        """Flow f has ended at `now`: whoever waited for it alone may start after its delay."""
+        for g in self.waiting_for.get(f, ()):
+            self.pending[g] -= 1
+            if not self.pending[g]:
+                self.due.append((max(now + self.gaps[g], self.starts[g]), g))
+                self.due.sort()
