@@ -9,7 +9,10 @@ _WHERE = {
     **dict.fromkeys(("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB"), "weft.units"),
     # what enters
     **dict.fromkeys(("Poisson", "Bursts", "Permutation", "Incast", "Outcast", "AllToAll"), "weft.workload"),
-    **dict.fromkeys(("Shuffle", "Hotspot", "Shorts", "Trace", "Flows"), "weft.workload"),
+    **dict.fromkeys(
+        ("Shuffle", "Hotspot", "Shorts", "Trace", "Flows", "AllReduce", "AllGather", "ReduceScatter", "Rpc"),
+        "weft.workload",
+    ),
     **dict.fromkeys(("Bernoulli", "Diagonal", "LogDiagonal", "HotOutput"), "weft.workload.traffic"),
     **dict.fromkeys(("Unbalanced", "OnOff", "Multicast"), "weft.workload.traffic"),
     # what carries it

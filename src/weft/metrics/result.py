@@ -11,7 +11,7 @@ A result folder holds
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,10 @@ class Result:
         """
         table, seen = demand.table, observation
         require(len(seen.finish) == len(table), "finish", f"one time for each of {len(table)} flows", len(seen.finish))
+        drawn, released = table, table.released(seen.finish)
+        if table.waiting:  # a flow that waits for others begins when it may; the rest of the table is as it was drawn
+            table = replace(table, start=np.where(released < 0, seen.now, released))
+        seen = replace(seen, sections={**seen.sections, **_sections(workload, fabric, drawn, released, seen)})
         early = np.flatnonzero((seen.finish >= 0) & (seen.finish < table.start))
         if len(early):
             f = early[0]
@@ -79,7 +83,7 @@ class Result:
             "nodes": table.nodes,
             **versions(),
             "sources": digest_of(fabric, workload),
-            "flows": columns_hash(table.src, table.dst, table.size, table.start, table.klass),
+            "flows": columns_hash(drawn.src, drawn.dst, drawn.size, drawn.start, drawn.klass, drawn.after, drawn.delay),
             "machine": machine(),
             "wall_s": wall,
             "cpu_s": cpu,
@@ -91,8 +95,8 @@ class Result:
             workload=provenance["workload"],
             seed=int(seed),
             flows=table,
-            observation=observation,
-            offered=plain(_offered(fabric, workload, table)),
+            observation=seen,
+            offered=plain(_offered(fabric, workload, drawn)),
             throughput=plain(throughput.summary(fabric, table, seen)),
             notes=tuple(map(str, (*demand.notes, *seen.notes))),
             provenance=plain(provenance),
@@ -328,6 +332,12 @@ def _rate(work, wall):
     slots = work.get("node_slots")
     fraction = work["stepped"] / slots if slots and "stepped" in work else None
     return {"node_slots_per_s": None, **per_second, "stepped_fraction": fraction}
+
+
+def _sections(workload, fabric, flows, released, seen) -> dict:
+    """What a workload has to say of a run beyond its flows: requests, collectives."""
+    say = getattr(workload, "sections", None)
+    return {} if say is None else say(fabric, flows, released, seen.finish)
 
 
 def _unknown(flows):

@@ -103,11 +103,12 @@ def _own(summary):
     from weft.catalogue import class_of
     from weft.errors import WeftError
 
-    try:
-        fabric = class_of(summary["fabric"], "fabric")
-    except WeftError:  # a fabric of somebody else's, which is not installed here
-        return
-    yield from fabric.facts(summary)
+    for what in ("workload", "fabric"):
+        try:
+            cls = class_of(summary[what], what)
+        except WeftError:  # somebody else's, which is not installed here
+            continue
+        yield from cls.facts(summary)
 
 
 def runs_table(rows: list[dict], columns=None) -> Table:

@@ -2,11 +2,13 @@
 
 from weft.workload.arrivals import Bursts, Poisson, Survivors
 from weft.workload.base import Workload
+from weft.workload.collectives import AllGather, AllReduce, ReduceScatter
 from weft.workload.demand import Demand, Planned
 from weft.workload.disaggregated import Disaggregated
 from weft.workload.files import inputs
 from weft.workload.flows import ENDLESS, Flows
 from weft.workload.patterns import AllToAll, Hotspot, Incast, LongFlows, Outcast, Permutation, Shorts, Shuffle
+from weft.workload.requests import Rpc
 from weft.workload.traces import Trace
 from weft.workload.traffic import Cells
 
@@ -23,6 +25,10 @@ WORKLOADS = {
     "longflows": LongFlows,
     "survivors": Survivors,
     "disaggregated": Disaggregated,
+    "allreduce": AllReduce,
+    "allgather": AllGather,
+    "reducescatter": ReduceScatter,
+    "rpc": Rpc,
     "trace": Trace,
 }
 

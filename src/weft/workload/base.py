@@ -1,5 +1,6 @@
 """What a workload is: a frozen description that draws demand for a fabric of so many nodes."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from weft.workload.demand import Demand, Planned
@@ -25,6 +26,18 @@ class Workload:
     def draw(self, *, nodes: int, link: int, seed: int) -> Demand:
         """The demand for a fabric of `nodes` nodes with links of `link` b/s: the same for the same arguments."""
         raise NotImplementedError
+
+    def sections(self, fabric, flows: Flows, released, finish) -> dict:
+        """What is to be said of a run of it beyond its flows, by section: requests, collectives.
+
+        released and finish are (f,) int64 ps, -1 for what did not happen.
+        """
+        return {}
+
+    @staticmethod
+    def facts(summary: dict) -> Iterable[tuple[str, str]]:
+        """(name, text) of those sections: lines of a run's table."""
+        return ()
 
     def planned(self, nodes: int) -> Planned:
         """What is known of it before it is drawn: how many flows it will be, or none."""

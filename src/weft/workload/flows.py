@@ -172,10 +172,10 @@ class Flows(Demand):
         """Bits per second that a node is asked to send on average while flows arrive.
 
         F / (N tau) with the mean size F and the mean gap tau of these very flows; None where all start at once,
-        for then there is no time to divide by, or where a flow is endless.
+        for then there is no time to divide by, or where a flow is endless or waits for others.
         """
         gap = self.mean_gap
-        if gap is None or (self.size == ENDLESS).any():
+        if gap is None or self.waiting or (self.size == ENDLESS).any():
             return None
         return self.bytes / len(self) * 8 * s / (self.nodes * gap)
 

@@ -16,5 +16,6 @@ class Stream(IntEnum):
     SIDES = 0x574F0006  # whether a flow is for the hot nodes
     CHOSEN = 0x574F0007  # which nodes take part, and in which role
     SHORTS = 0x574F0008  # sizes of the short flows over a background
+    SERVERS = 0x57500000  # first of many: whom a request asks, a stream for each
     ROLES = 0x574F0010  # first of three: which nodes of a role are busy
     PAIRING = 0x574F1000  # first of many: one stream per attempt to pair without a fixed point
