@@ -249,3 +249,54 @@ def test_machinery_shared_by_rooms_names_none_of_them():
                 item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)
             ]
             assert not asked or not ({*FABRICS, *kinds} & set(asked)), f"{place}:{node.lineno} asks for {asked}"
+
+
+# flows that wait for flows
+
+
+CHAINS = weft.Flows.of(
+    nodes=8, src=[k % 8 for k in range(48)], dst=[(k + 3) % 8 for k in range(48)], size=3000, start=0,
+    after=[[] if k < 8 else [k - 8] if k % 5 else [k - 8, k - 3] for k in range(48)], delay=20_000,
+)  # fmt: skip
+EIGHT = [(name, fabric) for name, fabric in EACH if fabric.nodes == 8 and not getattr(fabric, "fail", None)]
+EIGHT += [("packet", replace(SMALL["packet"][k], hosts=8, topology="single")) for k in range(5)]
+eight = pytest.mark.parametrize(("room", "fabric"), EIGHT, ids=[f"{name}-{k}" for k, (name, _) in enumerate(EIGHT)])
+
+
+@eight
+def test_a_flow_begins_when_those_it_waits_for_are_done_and_not_before(room, fabric):
+    run = fabric.prepare(CHAINS, seed=1)
+    run.advance()
+    seen = run.observe()
+    released = CHAINS.released(seen.finish)
+    assert run.finished == run.total == 48 and (released >= 0).all()
+    assert (seen.finish - released >= fabric.ideal(CHAINS)).all()
+    for f in range(48):
+        for g in CHAINS.predecessors(f):
+            assert seen.finish[g] + 20_000 <= released[f]
+
+
+@eight
+def test_a_run_stopped_in_the_middle_of_a_chain_goes_on_to_the_same_bits(room, fabric):
+    whole = fabric.prepare(CHAINS, seed=1)
+    whole.advance()
+    run = fabric.prepare(CHAINS, seed=1)
+    run.advance(until=whole.now // 3)
+    assert 0 < run.finished < 48
+    thawed = fabric.thaw(CHAINS, {name: array.copy() for name, array in run.freeze().items()}, seed=1)
+    thawed.advance()
+    assert thawed.observe().fingerprint == whole.observe().fingerprint
+    assert np.array_equal(thawed.observe().finish, whole.observe().finish)
+
+
+@eight
+def test_flows_that_wait_cost_nothing_where_there_are_none(room, fabric):
+    """The same flows, said to wait for nobody, are the same run."""
+    plain = weft.Flows.of(nodes=8, src=[0, 1, 2], dst=[3, 4, 5], size=5000, start=[0, 10, 20])
+    said = weft.Flows.of(nodes=8, src=[0, 1, 2], dst=[3, 4, 5], size=5000, start=[0, 10, 20], after=[[], [], []])
+    prints = set()
+    for flows in (plain, said):
+        run = fabric.prepare(flows, seed=1)
+        run.advance()
+        prints.add(run.observe().fingerprint)
+    assert len(prints) == 1

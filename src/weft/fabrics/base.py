@@ -26,6 +26,7 @@ class Fabric:
     """A system that carries demand. Rooms derive frozen dataclasses from it; times are ps, rates b/s, sizes bytes."""
 
     carries: ClassVar[tuple[type[Demand], ...]] = (Flows,)  # kinds of demand
+    releases: ClassVar[bool] = False  # whether flows may wait for flows
 
     if TYPE_CHECKING:  # every room has them, as fields or as properties
 
@@ -78,6 +79,8 @@ class Fabric:
         if not isinstance(demand, self.carries):
             kinds = " or ".join(kind.kind for kind in self.carries)
             raise BadInput(f"{type(self).__name__} must be given {kinds}, not {demand.kind}")
+        if getattr(demand, "waiting", 0) and not self.releases:
+            raise BadInput(f"{type(self).__name__} must be given flows that wait for no other, not {demand.waiting:,}")
         if demand.nodes != self.nodes:
             raise BadInput(f"demand must be drawn for the {self.nodes} nodes of the fabric, not {demand.nodes}")
 

@@ -12,6 +12,8 @@ from weft.units import Gbps, Rate, param, s
 class Fluid(Fabric):
     """An ideal switch: no header, no delay, no queue; what a fair fabric of such links could do at best."""
 
+    releases = True
+
     nodes: int = param(help="nodes of the switch")
     link: Rate = param(100 * Gbps, "rate of a node's link")
 

@@ -20,27 +20,27 @@ class FluidRun(Run):
         super().__init__(fabric, flows, seed=seed)
         self.left = flows.size * 8.0  # bits
         self.finish = np.full(len(flows), -1)
-        self.clock = np.zeros(3, np.int64)  # now, flows that have arrived, events
+        self.clock = np.zeros(2, np.int64)  # now, arrivals and ends so far
 
     now = property(lambda self: int(self.clock[0]))
-    work = property(lambda self: int(self.clock[2]))
+    work = property(lambda self: int(self.clock[1]))
     finished = property(lambda self: int((self.finish >= 0).sum()))
 
     def step(self, until, budget):
         flows, clock = self.demand, self.clock
         for _ in range(budget):
-            live = np.flatnonzero(self.finish[: clock[1]] < 0)
-            coming = int(flows.start[clock[1]]) if clock[1] < len(flows) else None
-            if not len(live) and coming is None:
+            due = flows.released(self.finish)  # -1 while a flow waits for another
+            live = np.flatnonzero((due >= 0) & (due <= clock[0]) & (self.finish < 0))
+            later = due[due > clock[0]]
+            if not len(live) and not len(later):
                 return DONE
             rates = per_node(flows.src[live], flows.dst[live], flows.nodes) * (self.fabric.link / s)  # bits per ps
             ends = clock[0] + np.ceil(self.left[live] / rates).astype(np.int64)
-            moment = min([until, *([coming] if coming is not None else []), *([ends.min()] if len(live) else [])])
+            moment = int(min([until, *later, *ends]))
             self.left[live] = np.maximum(self.left[live] - rates * (moment - clock[0]), 0)
             over = live[ends <= moment]
             self.finish[over], self.left[over], clock[0] = moment, 0, moment
-            clock[1] += coming == moment
-            clock[2] += bool(len(over)) + (coming == moment)
+            clock[1] += len(over) + int((later == moment).sum())
             if moment == until:
                 return REACHED
         return PAUSED

@@ -31,6 +31,7 @@ class Crossbar(Fabric):
     """
 
     carries = (Flows, Cells)
+    releases = True
 
     ports: int = param(help="inputs, and as many outputs")
     buffers: Literal["fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq"] = param(

@@ -30,6 +30,8 @@ class Packet(Fabric):
     fields that are None leave it at that. Queue lengths and windows count full-size packets.
     """
 
+    releases = True
+
     hosts: int = param(432, "hosts")
     link: Rate = param(10 * Gbps, "rate of every link")
     topology: str = param("fattree", "fattree, leafspine, clos, single, dumbbell, tree, or a csv of a,b,rate,delay")

@@ -29,6 +29,8 @@ class Shoal(Fabric):
     its own turn, so a cell crosses the rack in at most two hops. One-hop backpressure bounds every queue.
     """
 
+    releases = True
+
     nodes: int = param(help="nodes in the rack")
     link: Rate = param(100 * Gbps, "rate of a node's link, all channels together")
     channels: int | None = param(None, "channels of a link; 4 unless given, fewer in a rack of under 5 nodes")
