@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.wire.crc import CRC8_SAE_J1850, Crc
+from weft.wire.crc import CRC8_SAE_J1850, CRC32, Crc
 
 # name, width, poly, init, xor_out, reflected, and the published check value: the CRC of the nine digits
 CATALOGUE = [
@@ -14,7 +14,7 @@ CATALOGUE = [
     (Crc("CRC-8/MAXIM-DOW", 8, 0x31, reflected=True), 0xA1),
     (Crc("CRC-16/XMODEM", 16, 0x1021), 0x31C3),
     (Crc("CRC-16/ARC", 16, 0x8005, reflected=True), 0xBB3D),
-    (Crc("CRC-32/ISO-HDLC", 32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, True), 0xCBF43926),
+    (CRC32, 0xCBF43926),
 ]
 
 
@@ -40,4 +40,4 @@ def test_the_table_agrees_with_long_division(data):
 
 @given(st.binary(max_size=80))
 def test_the_crc_of_ethernet_is_that_of_zlib(data):
-    assert CATALOGUE[-1][0].compute(data) == zlib.crc32(data)
+    assert CRC32.compute(data) == zlib.crc32(data)

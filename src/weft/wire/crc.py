@@ -47,3 +47,4 @@ def _reverse(value, width):
 
 
 CRC8_SAE_J1850 = Crc("CRC-8/SAE-J1850", 8, 0x1D, 0xFF, 0xFF)
+CRC32 = Crc("CRC-32/ISO-HDLC", 32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, reflected=True)  # of Ethernet
