@@ -16,6 +16,7 @@ from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
 from weft.topology.fattree import FatTree, folded_clos
 from weft.units import Gbps, Rate, param, parse_rate
+from weft.wire import eep, ethernet
 
 CATALOGUE = "merchant-2009"
 NETWORKS = {1: "discrete switches", 2: "boards, SFP+", 3: "boards, EEP and QSFP"}
@@ -254,27 +255,18 @@ def growth(radix: int = 24, network: int = 3) -> list[Switch]:
 # ---------------------------------------------------------------- EEP framing (§VI-A)
 
 
-def eep_overhead(payload: int = 1500, segment: int = 64) -> dict:
-    """EEP frames and header bytes for one Ethernet frame, and the share of the link that they take.
-
-    Headers take one byte, and one more on a last segment that is not full.
-    """
-    frame = payload + 18  # header and check sequence
-    count = -(-frame // segment)
-    header = count + (1 if frame % segment else 0)
-    wire = frame + 8 + 12  # preamble and gap
-    return {"frames": count, "header_bytes": header, "wire_bytes": wire, "share": header / wire}
+def eep_overhead(payload: int = 1500) -> dict:
+    """EEP frames and header bytes for one Ethernet frame, and the share of the link that they take."""
+    frame = payload + 14 + ethernet.FCS
+    header, wire = eep.header_bytes(frame), ethernet.wire_size(frame)
+    return {"frames": eep.segments(frame), "header_bytes": header, "wire_bytes": wire, "share": header / wire}
 
 
 EEP_LAYOUT = {
-    "SOF": 1,
-    "EOF": 1,
-    "LEN": 1,
-    "reserved": 1,
-    "Virtual Link ID": 4,
-    "reserved, second byte": 2,
-    "payload length": 6,
-}  # bits; the widths of the last two are deduced
+    eep.SOURCE[layout.name, name][0]: width
+    for layout, order in ((eep.HEADER, 1), (eep.LENGTH, -1))
+    for name, width in layout.fields[::order]
+}  # bits, as Fig. 10 draws them
 
 
 # ---------------------------------------------------------------- printed beside computed
@@ -410,7 +402,7 @@ def _claims(catalogue):
     optics = Bill({part: three.parts()[part] for part in ("SFP+", "QSFP")})
     big, old = Switch(radix=64), FatTree.of_switches(48)
     copper = copper_between_pods(48)
-    eep = eep_overhead()
+    framing = eep_overhead()
     report = Wiring.right(24).check()
     packaged, groomed = 1 - cost[2] / cost[1], 1 - cost[3] / cost[2]
     tor = catalogue["TOR10G"].price * sum(one.chips.values())
@@ -448,10 +440,10 @@ def _claims(catalogue):
         "pods on one core module": max(s.pods for s in growth() if s.modules == 1 and s.oversubscription == 1),
         "share of a pod's bandwidth per uplink card": f"1/{Switch(pods=1, uplink_cards=1).oversubscription}",
         "share of the core per core card": f"1/{Switch(core_cards=1).oversubscription}",
-        "EEP header bytes": eep["header_bytes"],
-        "EEP frames": eep["frames"],
-        "bytes on the wire": eep["wire_bytes"],
-        "EEP overhead": 100 * eep["share"],
+        "EEP header bytes": framing["header_bytes"],
+        "EEP frames": framing["frames"],
+        "bytes on the wire": framing["wire_bytes"],
+        "EEP overhead": 100 * framing["share"],
         "cost saved by repackaging": 100 * packaged,
         "cost saved by EEP on top": 100 * groomed,
         "larger gain": "repackaging" if packaged > groomed else "EEP",
