@@ -1,8 +1,8 @@
 """The EEP codec: MB of Ethernet frames a second and core, each way, beside the 100 that we expect at the least.
 
 Rates are of CPU time, of batches of 20 MB after a first one that compiles, best of five; the stream is decoded in
-pieces of 64 KB, and has 16 virtual links that take turns. The ratio is CPU time a byte to a step of the calibration loop of
-`weft bench`. `--quick` measures a tenth of the work.
+pieces of 64 KB, and has 16 virtual links that take turns. The ratio is CPU time a byte to a step of the calibration
+loop of `weft bench`. `--quick` measures a tenth of the work.
 """
 
 import sys

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cyclopts import App
 
-from weft.cli import COMMANDS
+from weft.cli import COMMANDS, wire_eep
 from weft.cli.flags import described, group
 from weft.cli.options import print_json
 from weft.parameters import Parameter
@@ -39,7 +39,10 @@ def make(tokens) -> App:
         "layout": described(_layout, "layout", layout=Layout),
     }
     about = "The cells of Shoal: an 8-byte header (Fig. 5) and a payload."
-    return group("wire", COMMANDS["wire"], {"shoal": group("shoal", about, commands)})
+    app = group("wire", COMMANDS["wire"], {"shoal": group("shoal", about, commands)})
+    app.command(wire_eep.eep)
+    app.command(wire_eep.vlan)
+    return app
 
 
 def _encode(fields: Encode, json: bool) -> None:

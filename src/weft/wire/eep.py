@@ -27,7 +27,7 @@ SOURCE = {
     ("eep_header", "sof"): ("SOF", "printed"),
     ("eep_header", "eof"): ("EOF", "printed"),
     ("eep_header", "len"): ("LEN", "printed"),
-    ("eep_header", "reserved"): ("reserved", "printed: one of the three unused bits"),
+    ("eep_header", "reserved"): ("reserved", "deduced: one of the three unused bits"),
     ("eep_header", "link"): ("Virtual Link ID", "printed"),
     ("eep_length", "length"): ("payload length", "deduced: up to 63 bytes"),
     ("eep_length", "reserved"): ("reserved, second byte", "deduced: two of the three unused bits"),
