@@ -1,0 +1,1 @@
+"""A fat tree of merchant silicon and the groomers in its middle (HOTI '09)."""
