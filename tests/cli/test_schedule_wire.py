@@ -45,12 +45,14 @@ def test_a_page_says_what_the_commands_print(page):
     assert refreshed(text) == text
 
 
-def test_the_example_on_the_wire_page_prints_what_is_beside_it():
-    [(code, printed)] = PYTHON.findall(PAGES[1].read_text())
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(code, {})
-    assert out.getvalue() == printed
+def test_the_examples_on_the_wire_page_print_what_is_beside_them():
+    examples = PYTHON.findall(PAGES[1].read_text())
+    assert len(examples) == 2
+    for code, printed in examples:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(code, {})
+        assert out.getvalue() == printed
 
 
 # ---------------------------------------------------------------- schedule

@@ -41,6 +41,9 @@ MODULES = {
     "shoal/epochs": "shoal.epochs",
     "shoal/fairness": "shoal.fairness",
     "stardust/10c": "stardust.fig10c",
+    "merchant/11": "merchant.fig11",
+    "merchant/overhead": "merchant.overhead",
+    "merchant/cutthrough": "merchant.cutthrough",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 

@@ -1,0 +1,93 @@
+"""The groomers of merchant silicon: figures are computed, their checks can fail, and the pages say what they print."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from weft.cli import main
+from weft.papers import answer, judge
+from weft.papers.merchant import cutthrough, fig11, overhead
+
+ROOT = Path(__file__).parents[2]
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = ("docs/papers/merchant.md", "docs/fabrics/groomer.md")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {module: module.table("small") for module in (fig11, overhead, cutthrough)}
+
+
+def verdicts(module, table):
+    return [judge(claim, table, "small")["verdict"] for claim in module.CLAIMS]
+
+
+def test_what_the_paper_says_comes_out_but_for_the_wait_of_the_receiver(tables):
+    assert verdicts(fig11, tables[fig11]) == ["reproduced", "reproduced", "consistent", "consistent"]
+    assert verdicts(overhead, tables[overhead]) == ["reproduced", "reproduced", "reproduced"]
+    assert verdicts(cutthrough, tables[cutthrough]) == ["differs", "consistent", "reproduced"]
+
+
+def changed(table, wanted, **values):
+    return [{**row, **values} if all(row[name] == value for name, value in wanted.items()) else row for row in table]
+
+
+def test_a_curve_that_bends_is_noticed(tables):
+    table = tables[fig11]
+    assert verdicts(fig11, changed(table, {"protocol": "802.1ad", "frame": 512}, round_trip_ns=4600.0))[0] == "differs"
+    assert verdicts(fig11, changed(table, {"protocol": "eep", "frame": 512}, round_trip_ns=729.0))[1] == "differs"
+    assert (
+        verdicts(fig11, changed(table, {"protocol": "802.1ad", "frame": 1518}, round_trip_ns=16_001.0))[2] == "differs"
+    )
+    assert verdicts(fig11, changed(table, {"protocol": "eep", "frame": 64}, underruns=1))[3] == "differs"
+
+
+def test_a_header_more_is_noticed(tables):
+    table = tables[overhead]
+    assert (
+        verdicts(overhead, changed(table, {"frame": 1518}, header_bytes=26, share_percent=1.69))[:2] == ["differs"] * 2
+    )
+    assert verdicts(overhead, changed(table, {"frame": 9018}, needs_percent=1.7))[2] == "differs"
+
+
+def test_underruns_decide_the_claims_about_them(tables):
+    table = tables[cutthrough]
+    none = changed(table, {}, underruns=0)
+    assert verdicts(cutthrough, none) == ["reproduced", "consistent", "differs"]
+    assert verdicts(cutthrough, changed(table, {"proved": True}, underruns=1))[1] == "differs"
+
+
+@pytest.mark.parametrize("module", [fig11, overhead, cutthrough])
+def test_a_figure_is_drawn_and_saved_with_its_points(tables, tmp_path, module):
+    module.draw(tables[module]).save(tmp_path / "figure.svg")
+    assert len((tmp_path / "figure.csv").read_text().splitlines()) > 10
+
+
+def test_lines_of_the_figure_are_the_protocols():
+    lines = answer("merchant/11").series
+    assert [(line["name"], line["y"]) for line in lines] == [
+        ("eep", "round_trip_ns"), ("802.1ad", "round_trip_ns"), ("eep", "full_load_ns"), ("802.1ad", "full_load_ns"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_pages_say_what_the_commands_print(page, capsys):
+    blocks = CONSOLE.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert len(blocks) >= 2
+    for block in blocks:
+        for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, said = command.partition("\n")
+            assert main(shlex.split(line)[1:]) == 0
+            assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize("page", [*PAGES, "docs/reference/wire.md"])
+def test_the_pages_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target, place in re.findall(r"\]\(([^)#:]*)#?([^)]*)\)", text):
+        file = (ROOT / page).parent / target if target else ROOT / page
+        assert file.exists(), target
+        heads = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not place or place in [re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads], place
