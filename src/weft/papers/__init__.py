@@ -44,6 +44,8 @@ MODULES = {
     "merchant/11": "merchant.fig11",
     "merchant/overhead": "merchant.overhead",
     "merchant/cutthrough": "merchant.cutthrough",
+    "merchant/growth": "merchant.growth",
+    "merchant/wiring": "merchant.wiring",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 
