@@ -15,7 +15,7 @@ from weft.models.merchant import Switch
 from weft.topology.graph import Topology
 
 HOST, EDGE, AGGREGATION, CORE = range(4)  # tiers, from below
-KINDS = ("chip", "line-card", "uplink-card", "core-card", "module", "cable", "pod")
+KINDS = ("chip", "pod", "line-card", "uplink-card", "module", "core-card", "cable")
 
 
 def plug(switch: Switch) -> Wiring:
@@ -163,27 +163,13 @@ class Boards:
 
     # -------------------------------------------------------- what fails together
 
-    def count(self, kind: str) -> int:
-        """How many there are of a kind."""
-        return len(self._parts(kind))
-
-    def links_of(self, kind: str, name: str) -> np.ndarray:
-        """The links that go down with a part: `chip edge3.1.2`, `line-card 3.1`, `uplink-card 3.5`, `core-card 17`,
-        `module 1`, `cable 3.5.0.2` after pod, uplink card, chip and QSFP, `pod 3`."""
-        known = self._parts(kind)
-        if name not in known:
-            some = ", ".join(list(known)[: min(3, len(known) - 1)])
-            raise BadInput(f"a {kind} must be one of {some} … {next(reversed(known))}, not {name!r}")
-        return known[name]
-
-    def _parts(self, kind) -> dict[str, np.ndarray]:
-        if kind not in KINDS:
-            raise BadInput(f"what fails must be one of {', '.join(KINDS)}, not {kind!r}")
-        return self._groups[kind]
-
     @cached_property
-    def _groups(self) -> dict[str, dict[str, np.ndarray]]:
-        """kind -> name -> links."""
+    def parts(self) -> dict[str, dict[str, np.ndarray]]:
+        """kind -> name -> links that go down with a part.
+
+        A chip is named as a node is, a line card 3.1 after its pod, an uplink card 3.5 likewise, a core card 17, a
+        module 1, a cable 3.5.0.2 after pod, uplink card, chip and QSFP, a pod 3.
+        """
         first = len(self.names) - len(self.edges) - len(self.aggregations) - len(self.cores)
         chips = {self.names[n]: n for n in range(first, len(self.names))}
         at = [[] for _ in self.names]

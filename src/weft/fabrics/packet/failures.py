@@ -3,7 +3,8 @@
     link edge0.1-agg0.0 at 10us until 2ms, switch core0.3 at 1ms, links 5% at 100us
 
 The grammar is that of `weft.failures`. A link is named after its ends. `links` and `switches` fail a share of those
-between switches, drawn from the run's seed.
+between switches, drawn from the run's seed. A network may have further parts, cards say, each of which takes some links
+with it.
 """
 
 from typing import NamedTuple
@@ -26,24 +27,34 @@ class Change(NamedTuple):
     links: tuple[int, ...]
 
 
-def plan(text: str, graph: Topology, seed: int) -> list[Change]:
-    """The changes that `text` asks of `graph`, in order of time; repairs before failures of the same moment."""
-    changes: list[Change] = []
+def plan(text: str, graph: Topology, seed: int, parts: dict | None = None, changes=()) -> list[Change]:
+    """The changes that `text` asks of `graph`, in order of time; repairs before failures of the same moment.
+
+    `parts` has the links of further things that can fail, by kind and name; `changes` are some that happen anyway.
+    """
+    parts, changes = parts or {}, list(changes)
     seen: list[tuple] = []
+    plurals = PLURALS | {f"{kind}s": kind for kind in parts}
     for k, entry in enumerate(entries(text)):
-        kind = PLURALS.get(entry.words[0], entry.words[0])
-        if kind not in PLURALS.values() or len(entry.words) < 2:
-            hint = near(entry.words[0], (*PLURALS, *PLURALS.values()))
+        kind = plurals.get(entry.words[0], entry.words[0])
+        if kind not in plurals.values() or len(entry.words) < 2:
+            hint = near(entry.words[0], (*plurals, *plurals.values()))
+            also = f" or {next(reversed(parts))} N at 1ms" if parts else ""
             raise BadInput(
-                f"a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms, not "
+                f"a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms{also}, not "
                 f"{entry.text!r}{hint}"
             )
-        several = next(word for word, one in PLURALS.items() if one == kind)
-        number = share_of("".join(entry.words[1:]), several, _inner(kind, graph).size)
+        several = next(word for word, one in plurals.items() if one == kind)
+        known = list(parts[kind]) if kind in parts else _inner(kind, graph)
+        number = share_of("".join(entry.words[1:]), several, len(known))
+        own = key(seed, STREAM + k)
         if number is None:
-            links = _named(kind, entry, graph, seen)
+            links = _named(kind, entry, graph, parts, seen)
+        elif kind in parts:
+            chosen = permutation(own, len(known))[:number].tolist()
+            links = tuple(sorted({link for n in chosen for link in parts[kind][known[n]]}))
         else:
-            links = _drawn(kind, number, graph, key(seed, STREAM + k))
+            links = _drawn(kind, number, graph, own)
         changes.append(Change(entry.at, False, links))
         if entry.until is not None:
             changes.append(Change(entry.until, True, links))
@@ -66,17 +77,28 @@ def _counted(changes):
     return kept
 
 
-def _named(kind, entry, graph, seen):
+def _named(kind, entry, graph, parts, seen):
     """The links of what an entry names; nothing may be named again while it is down."""
     found = []
     for name in entry.words[1:]:
-        links = _between(name, graph) if kind == "link" else _around(name, graph)
+        if kind in parts:
+            links = _of_part(kind, name, parts[kind])
+        else:
+            links = _between(name, graph) if kind == "link" else _around(name, graph)
         for other, span in seen:
             if other == (kind, *links) and overlap(span, (entry.at, entry.until)):
                 refuse_overlap(f"{kind} {name}", span, (entry.at, entry.until))
         seen.append(((kind, *links), (entry.at, entry.until)))
         found += links
     return tuple(dict.fromkeys(found))
+
+
+def _of_part(kind, name, known):
+    if name not in known:
+        *some, last = [*list(known)[:3], next(reversed(known))] if len(known) > 4 else known
+        some = f"{', '.join(some)} … {last}" if len(known) > 4 else ", ".join(known)
+        raise BadInput(f"a {kind} must be one of {some}, not {name!r}")
+    return [int(link) for link in known[name]]
 
 
 def _between(name, graph):
