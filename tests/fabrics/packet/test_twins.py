@@ -64,6 +64,12 @@ def test_headers_are_returned_when_an_incast_overflows_their_queue():
     assert seen.finish.min() > 0
 
 
+def test_what_fails_at_the_beginning_is_down_from_the_beginning():
+    flows = Flows.of(nodes=16, src=[0, 4], dst=[15, 11], size=10_000, start=0)
+    seen = assert_same(Packet(hosts=16, fail="switch edge0.0"), flows, seed=1, until=10 * ms)
+    assert seen.finish[0] == -1 and seen.received[0] == 0 and seen.finish[1] > 0
+
+
 def build(values, transport, **more):
     topology, hosts = values["topology"]
     return Packet(**{**values, "topology": topology, "hosts": hosts, "radix": 6, "transport": transport, **more})

@@ -186,6 +186,7 @@ class Packet(Fabric):
         hosts.begin(state, self, flows, seed=seed, shift=shift, paths=paths, classes=classes, prefer=set_.prefer)
         xoff = set_.xoff * self.wire_size
         values = {
+            "applied": -1,
             "large": graph.ports * st.PORT.itemsize + table.table.nbytes > CACHE,
             "queue": QUEUES.index(set_.queue) if self.in_time or not in_order else st.SHARED,
             "lazy": set_.queue in ("trim", "priority") and not set_.share,
