@@ -216,20 +216,20 @@ class Boards:
         net = coo_matrix((weight, (a, b)), shape=(2 * n + 2, 2 * n + 2), dtype=np.int32).tocsr()
         return int(maximum_flow(net, source, sink).flow_value)
 
-    def splits(self, draws: int = 4) -> list[np.ndarray]:
-        """Halves of the hosts that are tried for the worst: pods apart, as the wiring is worst, line cards and chips
-        of every pod apart, and some drawn at random."""
+    def splits(self, hosts: np.ndarray | None = None, draws: int = 4) -> list[np.ndarray]:
+        """Halves of some hosts, or of all, that are tried for the worst: pods apart, as the wiring is worst, line cards
+        and chips of every pod apart, and some drawn at random."""
         from weft.random import key, permutation
 
-        hosts, half = np.arange(self.hosts), self.hosts // 2
+        hosts = np.arange(self.hosts) if hosts is None else hosts
+        half = hosts.size // 2
         chip = hosts // (self.switch.radix // 2)
         pod = np.array([p for p, _, _ in self.edges])[chip]
-        found = [hosts[:half], np.argsort(chip % 2, kind="stable")[:half], np.argsort(hosts % 2, kind="stable")[:half]]
+        ways = [np.arange(hosts.size), chip % 2, hosts % 2]
         if self._even:
-            left = np.isin(pod, self.wiring.check().left)
-            found.append(np.argsort(~left, kind="stable")[:half])
-        found += [np.sort(permutation(key(draw, 0x626973), self.hosts)[:half]) for draw in range(draws)]
-        return found
+            ways.append(~np.isin(pod, self.wiring.check().left))
+        found = [hosts[np.argsort(way, kind="stable")[:half]] for way in ways]
+        return found + [hosts[permutation(key(draw, 0x626973), hosts.size)[:half]] for draw in range(draws)]
 
     @property
     def _even(self) -> bool:
@@ -240,10 +240,11 @@ class Boards:
         return cabled and not rest and each * pods <= self.switch.radix
 
     def bisection(self, alive: np.ndarray | None = None, draws: int = 4) -> int:
-        """Bandwidth in b/s over the worst of the `splits`, both directions, as the paper counts it (§I-A)."""
-        hosts = np.arange(self.hosts)
-        least = min(
-            self.flow(left, np.setdiff1d(hosts, left), alive) + self.flow(np.setdiff1d(hosts, left), left, alive)
-            for left in self.splits(draws)
-        )
-        return least * int(self.switch.link)
+        """Bandwidth in b/s over the worst of the `splits` of the ports whose link is up, both directions, as the paper
+        counts it (§I-A)."""
+        hosts = np.arange(self.hosts) if alive is None else np.flatnonzero(alive[: self.hosts])
+        flows = []
+        for left in self.splits(hosts, draws):
+            right = np.setdiff1d(hosts, left)
+            flows.append(self.flow(left, right, alive) + self.flow(right, left, alive))
+        return min(flows) * int(self.switch.link)
