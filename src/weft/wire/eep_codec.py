@@ -5,7 +5,7 @@ Frames of a batch lie one after the other in an array of bytes; `ends` says wher
 
 import numpy as np
 
-from weft.engine.jit import kernel
+from weft.engine.jit import kernel, part
 from weft.errors import require
 from weft.wire import eep
 from weft.wire.crc import CRC32
@@ -41,7 +41,7 @@ _RESIDUE = np.uint32(CRC32.compute(b"." + fcs(b".")) ^ CRC32.xor_out)  # the reg
 _8, _16, _24, _255 = (np.uint32(k) for k in (8, 16, 24, 255))
 
 
-@kernel
+@part
 def _crc(table, data, begin, end, register):
     """The register of the FCS after these bytes."""
     at = begin
@@ -83,7 +83,7 @@ def _append_fcs(table, data, ends, out):
         to += size + FCS
 
 
-@kernel
+@part
 def _emit(out, to, link, data, begin, size, sof, eof):
     """Write one EEP frame; returns where the next one goes."""
     header = link << _LINK | (_SOF if sof else 0) | (_EOF if eof else 0)
@@ -159,7 +159,7 @@ def _multiplex(data, ends, links, out):
     return to
 
 
-@kernel
+@part
 def _header(data, at, end):
     """(kind, begin of payload, its end) of the header at `at`; begin is -1 while bytes are missing, and kind is
     FRAME where nothing is wrong."""
@@ -180,7 +180,7 @@ def _header(data, at, end):
     return _FRAME, at + 2, at + 2 + np.int64(length)
 
 
-@kernel
+@part
 def _believe(table, data, start, end, most, window, final):
     """Whether an SOF at `start` begins a frame that ends with a right FCS."""
     if not data[start] & _SOF:
@@ -207,7 +207,7 @@ def _believe(table, data, start, end, most, window, final):
     return _REFUSED
 
 
-@kernel
+@part
 def _note(rows, row, kind, offset, link, seen, size):
     """Write a row; returns that of the next."""
     rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4] = kind, offset, link, seen, size
