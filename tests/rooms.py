@@ -27,6 +27,12 @@ SMALL = {
         weft.Packet(hosts=16, topology="leafspine", radix=8, transport="tcp:rto_min=300us,rto_first=300us",
                     fail="switch spine0 at 5us until 60us", converge=10 * us),
     ],
+    "merchant": [
+        weft.Merchant(radix=8, pods=2, transport="ndp"),
+        weft.Merchant(radix=8, pods=1, uplink_cards=1, transport="dctcp"),
+        weft.Merchant(radix=8, pods=3, transport="ndp:rto_min=100us", fail="core-card 1 at 5us until 60us",
+                      grow="pods=2 core_cards=1 until 20us", converge=10 * us),
+    ],
 }  # fmt: skip
 FLOWS = [
     weft.Poisson(load=0.7, sizes="fixed:5KB", flows=60),

@@ -19,6 +19,7 @@ _WHERE = {
     "Shoal": "weft.fabrics.shoal",
     "Crossbar": "weft.fabrics.crossbar",
     "Packet": "weft.fabrics.packet",
+    "Merchant": "weft.fabrics.merchant",
     # how it is run
     **dict.fromkeys(("run", "Interrupted"), "weft.experiment"),
     "Checkpoint": "weft.checkpoint",

@@ -4,4 +4,8 @@ FABRICS = {
     "shoal": "weft.fabrics.shoal:Shoal",
     "crossbar": "weft.fabrics.crossbar:Crossbar",
     "packet": "weft.fabrics.packet:Packet",
+    "merchant": "weft.fabrics.merchant:Merchant",
 }
+
+# Rooms that describe a network of another room, and run as it does.
+BUILT_ON = {"merchant": "packet"}

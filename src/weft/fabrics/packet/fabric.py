@@ -10,7 +10,7 @@ from weft.engine.series import NUMBERS, ROWS
 from weft.errors import BadInput, require
 from weft.fabrics.base import Fabric
 from weft.fabrics.packet import bounds
-from weft.fabrics.packet.failures import plan
+from weft.fabrics.packet.failures import Change, plan
 from weft.fabrics.packet.settings import QUEUES, WIRE, Nic, Queue, Routing, Settings, settings
 from weft.topology.clos import topology
 from weft.topology.graph import Topology
@@ -67,7 +67,7 @@ class Packet(Fabric):
                     f"headroom must be at least {needed} bytes ({show_size(needed)}) for this link, delay and MTU, not "
                     f"{self.settings.headroom}"
                 )
-        plan(self.fail, self.graph, 0)
+        self.changes(0)
         self._check_times()
 
     def _check_times(self):
@@ -105,6 +105,18 @@ class Packet(Fabric):
     def graph(self) -> Topology:
         """The network as a graph."""
         return topology(self.topology, self.hosts, self.link, self.delay, self.radix, self.oversubscription)
+
+    def changes(self, seed: int) -> list[Change]:
+        """Links that go down and come back in a run with this seed, in order of time."""
+        return plan(self.fail, self.graph, seed)
+
+    def alive(self, seed: int, moment: int) -> np.ndarray:
+        """(links,) bool: which links have not failed by `moment`, as far as routes know."""
+        alive = np.ones(len(self.graph.ends), bool)
+        for change in self.changes(seed):
+            if change.time <= moment:
+                alive[list(change.links)] = change.up
+        return alive
 
     @cached_property
     def routes(self) -> Routes:

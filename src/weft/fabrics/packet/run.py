@@ -11,7 +11,6 @@ from weft.fabrics.base import Run
 from weft.fabrics.packet import bounds, kernel
 from weft.fabrics.packet import state as st
 from weft.fabrics.packet.fabric import Packet, groups
-from weft.fabrics.packet.failures import plan
 from weft.hosts.state import PER_FLOW, PER_PACKET
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.topology.routes import routes
@@ -90,7 +89,7 @@ class NetworkRun(Run):
     def _moments(self) -> dict:
         """time -> (links to fail, links to repair), for every moment something happens, route changes included."""
         moments: dict[int, tuple[list, list]] = {}
-        for change in plan(self.fabric.fail, self.fabric.graph, self.seed):
+        for change in self.fabric.changes(self.seed):
             moments.setdefault(change.time, ([], []))[change.up].extend(change.links)
             moments.setdefault(change.time + self.fabric.converge, ([], []))
         return dict(sorted(moments.items()))
@@ -113,18 +112,10 @@ class NetworkRun(Run):
         for link in repaired:
             kernel.mend(world, 2 * link)
             kernel.mend(world, 2 * link + 1)
-        table = routes(fabric.graph, self._alive_at(time - fabric.converge))
+        table = routes(fabric.graph, fabric.alive(self.seed, time - fabric.converge))
         state = self.state
         state.table[:], state.group, state.choices = table.table, groups(table), table.choices.copy()
         bind(world, group=state.group, choices=state.choices)
-
-    def _alive_at(self, time) -> np.ndarray:
-        """(links,) bool: which links had not failed at `time`."""
-        alive = np.ones(len(self.fabric.graph.ends), np.bool_)
-        for change in plan(self.fabric.fail, self.fabric.graph, self.seed):
-            if change.time <= time:
-                alive[list(change.links)] = change.up
-        return alive
 
     # laws
 

@@ -2,9 +2,6 @@
 
 from functools import partial
 
-import numpy as np
-
-from weft.fabrics.packet.failures import plan
 from weft.fabrics.packet.reference.port import Port
 from weft.hosts.reference import Hosts
 from weft.topology.routes import HERE, NO_ROUTE, routes
@@ -30,7 +27,7 @@ class Network(Hosts):
         self.classes = {"droptail": 0, "priority": 2}.get(self.set.queue, 1)
         self.prefer = self.set.prefer
         changes = {}
-        for change in plan(fabric.fail, self.graph, seed):
+        for change in fabric.changes(seed):
             changes.setdefault(change.time, []).append(change)
             changes.setdefault(change.time + fabric.converge, [])
         for time in sorted(changes):
@@ -69,12 +66,7 @@ class Network(Hosts):
                     for link in change.links:
                         for port in self.ports[2 * link : 2 * link + 2]:
                             port.repair() if up else port.fail()
-        alive = [True] * len(self.graph.ends)
-        for change in plan(self.fabric.fail, self.graph, self.seed):
-            if change.time <= time - self.fabric.converge:
-                for link in change.links:
-                    alive[link] = change.up
-        self.routes = routes(self.graph, np.array(alive))
+        self.routes = routes(self.graph, self.fabric.alive(self.seed, time - self.fabric.converge))
         self.turns = [0] * len(self.routes.first)
 
     # packets
