@@ -8,7 +8,7 @@ import pytest
 
 from weft.cli import main
 from weft.papers import answer, judge
-from weft.papers.merchant import cutthrough, fig11, growth, overhead, wiring
+from weft.papers.merchant import cutthrough, fig11, growth, overhead, permutation, wiring
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -70,6 +70,17 @@ def test_a_wiring_that_breaks_the_rule_and_loses_nothing_is_noticed(tables):
     assert verdicts(wiring, changed(table, {"what": table[2]["what"]}, most_lost_links=0))[2] == "differs"
 
 
+def test_what_gets_through_decides_the_claims_about_traffic():
+    table = [
+        {"case": "whole", "ports": 128, "bisection_tbps": 1.28, "carried_tbps": 1.15, "of_bisection": 0.9},
+        {"case": "a module failed", "ports": 128, "bisection_tbps": 0.64, "carried_tbps": 0.64, "of_bisection": 1.0},
+    ]
+    assert verdicts(permutation, table) == ["consistent", "consistent"]
+    assert verdicts(permutation, changed(table, {"case": "whole"}, of_bisection=0.8))[0] == "differs"
+    assert verdicts(permutation, changed(table, {"case": "whole"}, bisection_tbps=1.2))[0] == "differs"
+    assert verdicts(permutation, changed(table, {"case": "a module failed"}, carried_tbps=0.1))[1] == "differs"
+
+
 def test_underruns_decide_the_claims_about_them(tables):
     table = tables[cutthrough]
     none = changed(table, {}, underruns=0)
@@ -97,11 +108,20 @@ def test_the_pages_say_what_the_commands_print(page, capsys):
     for block in blocks:
         for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             line, _, said = command.partition("\n")
+            if "--scale paper" in line:  # takes minutes
+                continue
             assert main(shlex.split(line)[1:]) == 0
             assert capsys.readouterr().out == said
 
 
-@pytest.mark.parametrize("page", [*PAGES, "docs/reference/wire.md"])
+def test_the_page_of_the_switch_prints_what_it_says(capsys):
+    text = (ROOT / "docs/fabrics/merchant.md").read_text(encoding="utf-8")
+    ((code, said),) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize("page", [*PAGES, "docs/fabrics/merchant.md", "docs/reference/wire.md"])
 def test_the_pages_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for target, place in re.findall(r"\]\(([^)#:]*)#?([^)]*)\)", text):

@@ -46,6 +46,7 @@ MODULES = {
     "merchant/cutthrough": "merchant.cutthrough",
     "merchant/growth": "merchant.growth",
     "merchant/wiring": "merchant.wiring",
+    "merchant/permutation": "merchant.permutation",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 

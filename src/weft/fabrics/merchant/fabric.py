@@ -34,7 +34,7 @@ class Merchant(Packet):
     line_cards: int | None = param(None, "line cards installed in all pods together; all when not given")
     uplink_cards: int | None = param(None, "uplink cards in each pod; all when not given")
     core_cards: int | None = param(None, "core cards installed; all when not given, none for a single pod")
-    wiring: str = param("", "csv of the cables, as `weft cost wiring` writes it; the rule of §IV-E when not given")
+    wiring: str = param("", "csv of the cables, as `weft cost merchant --write-wiring` writes it; right when not given")
     grow: str = param("", "deployments before, as in pods=1 until 1ms, pods=12 core_cards=9 until 2ms")
     delay: Time = param(300 * ns, "of a chip and the link before it (Table III)")
     fibre: Time = param(250 * ns, "propagation of a cable between pod and core; 250 ns is 50 m")
