@@ -11,9 +11,9 @@ from time import process_time
 import numpy as np
 
 from weft.cli import bench
+from weft.fabrics.merchant.eep import Decoder, Encoder, add_fcs, multiplex
 from weft.random import below, key, words
 from weft.wire import eep
-from weft.wire.eep_codec import Decoder, Encoder, add_fcs, multiplex
 
 GOAL = 100  # MB/s
 PIECE = 1 << 16

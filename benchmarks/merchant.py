@@ -10,7 +10,7 @@ import sys
 from time import process_time
 
 from weft.cli.bench import calibrate
-from weft.fabrics.merchant import Merchant
+from weft.fabrics.merchant.fabric import Merchant
 from weft.fabrics.packet import Packet
 from weft.units import ns, us
 from weft.workload import Permutation

@@ -8,9 +8,9 @@ import time
 import numpy as np
 
 from weft.models import fpga, merchant, shoal, stardust, tables, tdma
-from weft.models.cabling import Wiring
 from weft.models.compare import compare
 from weft.models.parts import Catalogue
+from weft.topology.cabling import Wiring
 from weft.units import us
 
 MERCHANT = Catalogue.named("merchant-2009")

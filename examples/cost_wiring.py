@@ -1,6 +1,6 @@
 """Two cables of a 3,456-port switch in each other's place: found, and what they cost."""
 
-from weft.models.cabling import Wiring
+from weft.topology.cabling import Wiring
 from weft.units import Gbps, show_rate
 
 right = Wiring.right(24)

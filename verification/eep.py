@@ -8,7 +8,8 @@ import random
 from collections import Counter
 from itertools import pairwise
 
-from weft.wire import eep_codec, eep_reference
+from weft.fabrics.merchant import eep as eep_codec
+from weft.wire import eep_reference
 from weft.wire.eep import Frame
 from weft.wire.ethernet import fcs
 

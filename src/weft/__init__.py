@@ -19,7 +19,7 @@ _WHERE = {
     "Shoal": "weft.fabrics.shoal",
     "Crossbar": "weft.fabrics.crossbar",
     "Packet": "weft.fabrics.packet",
-    "Merchant": "weft.fabrics.merchant",
+    "Merchant": "weft.fabrics.merchant.fabric",
     # how it is run
     **dict.fromkeys(("run", "Interrupted"), "weft.experiment"),
     "Checkpoint": "weft.checkpoint",

@@ -6,7 +6,7 @@ import pytest
 
 from weft.cli import main
 from weft.models import tables
-from weft.models.cabling import Wiring
+from weft.topology.cabling import Wiring
 
 PAPERS = ("shoal", "merchant", "stardust", "fpga", "tdma")
 

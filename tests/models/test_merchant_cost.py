@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.errors import BadInput
-from weft.models.cabling import FIELDS, Floor, Wiring, copper_between_pods, fibre
+from weft.models.cabling import Floor, copper_between_pods, fibre
 from weft.models.merchant import NETWORKS, Switch, eep_overhead, growth, moved_cables
 from weft.models.parts import Catalogue
 from weft.models.tables import agrees
+from weft.topology.cabling import FIELDS, Wiring
 from weft.topology.fattree import FatTree, max_flow
 
 RADICES = st.integers(1, 16).map(lambda n: 8 * n)

@@ -5,7 +5,7 @@ where a line ends means nothing to the decoder. With `--pcap` both are captures.
 """
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -57,7 +57,7 @@ def encode(
     """Cut Ethernet frames into EEP frames, and print these as hex, one to a line."""
     link, longest = require_link(whole("link_id", link_id)), _most(most)
     if pcap is not None:
-        from weft.wire.eep_capture import encode as convert
+        from weft.fabrics.merchant.capture import encode as convert
 
         counts = convert(*pcap, link, fcs=_carried(fcs), most=longest)
         return _say_counts(pcap, counts, [], json)
@@ -108,7 +108,7 @@ def decode(
     """
     link = None if link_id is None else require_link(whole("link_id", link_id))
     if pcap is not None:
-        from weft.wire.eep_capture import decode as convert
+        from weft.fabrics.merchant.capture import decode as convert
 
         counts, faults = convert(*pcap, link, fcs=_carried(fcs), most=_most(most))
         return _say_counts(pcap, counts, faults, json)
@@ -148,7 +148,7 @@ def decode(
 @eep.command
 def layout(*, json: Json = False) -> int:
     """Print the fields of both header bytes, their places and where their widths come from."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for byte, part in enumerate((HEADER, LENGTH)):
         for name, width in part.fields:
             first, (paper, source) = part.offset(name), SOURCE[part.name, name]

@@ -4,7 +4,7 @@ FABRICS = {
     "shoal": "weft.fabrics.shoal:Shoal",
     "crossbar": "weft.fabrics.crossbar:Crossbar",
     "packet": "weft.fabrics.packet:Packet",
-    "merchant": "weft.fabrics.merchant:Merchant",
+    "merchant": "weft.fabrics.merchant.fabric:Merchant",
 }
 
 # Rooms that describe a network of another room, and run as it does.

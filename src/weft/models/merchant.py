@@ -14,8 +14,10 @@ from weft.errors import BadInput, require
 from weft.models import tables
 from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
+from weft.topology.cabling import Wiring
+from weft.topology.deployment import Deployment, whole
 from weft.topology.fattree import FatTree, folded_clos
-from weft.units import Gbps, Rate, param, parse_rate
+from weft.units import Gbps, param, parse_rate
 from weft.wire import eep, ethernet
 
 CATALOGUE = "merchant-2009"
@@ -27,44 +29,17 @@ MODULE_CARDS = 9  # core cards in the 9 RU module of §IV-A
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switch:
-    """A fat tree packaged as pods and a core array, full unless said otherwise.
+class Switch(Deployment):
+    """A fat tree packaged as pods and a core array, full unless said otherwise, with what it is made of.
 
     Pods, cards and the radix may be arrays; then so is every answer.
     """
 
-    radix: int = param(24, "ports of a switch chip, a multiple of 8")
     network: int = param(3, "1 discrete switches, 2 boards with SFP+, 3 boards with EEP and QSFP")
-    link: Rate = param(10 * Gbps, "rate of a port")
-    pods: int = param(None, "pods installed; all when not given")
-    line_cards: int = param(None, "line cards installed in all pods together; all when not given")
-    uplink_cards: int = param(None, "uplink cards in each pod; all when not given")
-    core_cards: int = param(None, "core cards installed; all when not given, none for a single pod")
 
     def __post_init__(self):
-        k = np.asarray(self.radix)
-        within("radix", k, 8, 100_000)
-        require(np.all(k % 8 == 0), "radix", "a multiple of 8", self.radix)
+        super().__post_init__()
         require(self.network in NETWORKS, "network", "1, 2 or 3", self.network)
-        self._fill({"pods": k, "uplink_cards": k // 4})
-        self._fill({"line_cards": np.asarray(self.pods) * (k // 8)})
-        self._fill({"core_cards": np.where(np.asarray(self.pods) > 1, k * k // 32, 0)})
-        self._within("pods", 1, k)
-        self._within("line_cards", np.asarray(self.pods), np.asarray(self.pods) * (k // 8))
-        self._within("uplink_cards", 1, k // 4)
-        self._within("core_cards", np.where(np.asarray(self.pods) > 1, 1, 0), k * k // 32)
-
-    def _fill(self, values):
-        for name, value in values.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, int(value) if np.ndim(value) == 0 else value)
-
-    def _within(self, name, least, most):
-        value = np.asarray(getattr(self, name))
-        wrong = (value < least) | (value > most)
-        if np.any(wrong):
-            least, most, value, wrong = np.broadcast_arrays(least, most, value, wrong)
-            raise BadInput(f"{name} must be between {least[wrong][0]} and {most[wrong][0]}, not {value[wrong][0]}")
 
     @classmethod
     def of_ports(cls, ports: int, **more) -> "Switch":
@@ -89,42 +64,6 @@ class Switch:
         if pods > 1:
             core = -(-radix * radix // 16 // (2 * (radix // pods)))
         return cls(radix=radix, pods=pods, line_cards=line_cards, core_cards=core, **more)
-
-    # -------------------------------------------------------- counts
-
-    @property
-    def ports(self):
-        """Host ports: 48 to a line card of 24-port chips."""
-        return self.line_cards * 2 * self.radix
-
-    @property
-    def plugs(self):
-        """40 Gb/s ports (or groups of four links) that each pod has plugged into the core.
-
-        Every pod plugs the same number into each row of each core card; a row has `radix` positions.
-        """
-        pods, k = np.asarray(self.pods), np.asarray(self.radix)
-        room = 2 * np.asarray(self.core_cards) * (k // pods)
-        return _whole(np.where(pods > 1, np.minimum(np.asarray(self.uplink_cards) * (k // 4), room), 0))
-
-    @property
-    def chips(self) -> dict:
-        """Switch chips by tier."""
-        return {
-            "edge": 4 * self.line_cards,
-            "aggregation": 2 * self.pods * self.uplink_cards,
-            "core": 8 * self.core_cards,
-        }
-
-    @property
-    def midplane(self) -> dict:
-        """Connectors of a pod's midplane, one for each pair of cards across it, and the links through each."""
-        return {"connectors": _whole(np.asarray(self.radix) // 8 * self.uplink_cards), "links": 8}
-
-    @property
-    def modules(self):
-        """Core modules that hold the core cards: two in a full switch, nine cards each with 24-port chips."""
-        return _whole(-(-np.asarray(self.core_cards) // (np.asarray(self.radix) ** 2 // 64)))
 
     # -------------------------------------------------------- parts
 
@@ -175,25 +114,7 @@ class Switch:
             return Bill({"TOR chassis": sum(self.chips.values())})
         scale = np.asarray(self.radix) ** 2 / 4 / POD_PORTS
         modules = np.where(np.asarray(self.radix) == 24, self.modules, np.asarray(self.core_cards) / MODULE_CARDS)
-        return Bill({"pod chassis": _whole(self.pods * scale), "core module": _whole(modules)})
-
-    # -------------------------------------------------------- bandwidth
-
-    @property
-    def oversubscription(self):
-        """Host bandwidth of the fullest pod over what it can send beyond its edge switches, 1 when it can send all.
-
-        Pods are filled one after the other, each with one line card at least.
-        """
-        hosts = 2 * self.radix * np.minimum(np.asarray(self.line_cards) - self.pods + 1, np.asarray(self.radix) // 8)
-        inside = hosts * self.uplink_cards / (np.asarray(self.radix) / 4)
-        beyond = np.where(np.asarray(self.pods) > 1, 4 * np.asarray(self.plugs), inside)
-        return _whole(np.maximum(1.0, hosts / np.minimum(inside, beyond)))
-
-    @property
-    def bisection(self):
-        """Bisection bandwidth as the paper counts it: every port at its rate, both directions."""
-        return self.ports * self.link / self.oversubscription
+        return Bill({"pod chassis": whole(self.pods * scale), "core module": whole(modules)})
 
     # -------------------------------------------------------- cables
 
@@ -202,7 +123,7 @@ class Switch:
         """Cables that need a tray (§I-A): single links in network 1, cables of 72 fibres in the others."""
         if self.network == 1:
             return 4 * self.pods * self.plugs
-        return _whole(self.pods * -(-np.asarray(self.plugs) * 8 // FIBRES_PER_CABLE))
+        return whole(self.pods * -(-np.asarray(self.plugs) * 8 // FIBRES_PER_CABLE))
 
     @property
     def switch_links(self):
@@ -394,7 +315,7 @@ def _fig_10(catalogue):
 
 
 def _claims(catalogue):
-    from weft.models.cabling import Wiring, copper_between_pods
+    from weft.models.cabling import copper_between_pods
 
     one, two, three = (Switch(network=n) for n in NETWORKS)
     cost = {n: catalogue.price(net.chips_and_optics()) for n, net in enumerate((one, two, three), 1)}
@@ -466,11 +387,3 @@ _TABLES = {
     "fig10": _fig_10,
     "claims": _claims,
 }
-
-
-def _whole(count):
-    """One number as Python's own, an int where it is whole; many as they are."""
-    if np.ndim(count):
-        return count
-    count = np.asarray(count).item()
-    return int(count) if count == int(count) else count

@@ -6,6 +6,7 @@ read one by one.
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from weft.errors import BadInput, WeftError
 from weft.files import replaced
@@ -32,7 +33,7 @@ class Packet:
 class Header:
     """What a file says of all its packets: dpkt's header, whose type has the byte order, and the link type in it."""
 
-    fields: object
+    fields: Any
     link_type: int
 
     @property

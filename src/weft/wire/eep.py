@@ -12,7 +12,7 @@ preamble   not carried, nor the gap: the far end makes its own.
 reserved   bits are sent as 0, and a header with one set is taken for a damaged one, as is one with LEN but no EOF, and
            a length of 0: a sender never makes them.
 
-`weft.wire.eep_reference` is the plain codec, written from the paper; `weft.wire.eep_codec` the fast one.
+`weft.wire.eep_reference` is the plain codec, written from the paper; `weft.fabrics.merchant.eep` the fast one.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """EEP, plainly: encoder, multiplexer and decoder as the paper describes them, one EEP frame at a time (§VI-A).
 
-The twin of `weft.wire.eep_codec`: from the same bytes, however they are cut, both make the same bytes, the same frames
-and the same faults.
+The twin of `weft.fabrics.merchant.eep`: from the same bytes, however they are cut, both make the same bytes, the same
+frames and the same faults.
 """
 
 from collections import deque
@@ -232,7 +232,7 @@ class Decoder:
                 if len(frame) > self.most:
                     return False
                 if header.eof:
-                    return intact(frame)
+                    return intact(bytes(frame))
             at = header.end
         return False
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from weft.errors import BadInput
 from weft.fabrics.merchant.boards import AGGREGATION, CORE, EDGE, KINDS, Boards, plug
-from weft.models.cabling import Wiring
 from weft.models.merchant import Switch, growth
+from weft.topology.cabling import Wiring
 from weft.topology.clos import fattree
 from weft.topology.routes import require_connected, routes
 

@@ -9,10 +9,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from weft.errors import BadInput
+from weft.fabrics.merchant.deployment import COUNTS
 from weft.fabrics.merchant.fabric import Merchant
 from weft.fabrics.packet import reference
-from weft.models.cabling import Wiring
+from weft.models.merchant import Switch
 from weft.random import below, key, words
+from weft.topology.cabling import Wiring
 from weft.units import Gbps, ms, ns, us
 from weft.workload import Permutation
 from weft.workload.flows import Flows
@@ -58,8 +60,9 @@ def test_kernel_moves_the_same_packets_as_the_reference(case, transport):
 
 
 def test_it_is_the_switch_that_the_models_price():
-    whole = Merchant()
-    assert (whole.nodes, whole.switch.parts()["EEP"], len(whole.boards.wiring.cables)) == (3456, 1728, 864)
+    whole, priced = Merchant(), Switch()
+    assert (whole.nodes, len(whole.boards.wiring.cables)) == (priced.ports, priced.parts()["QSFP"] // 2) == (3456, 864)
+    assert {name: getattr(whole.switch, name) for name in COUNTS} == {name: getattr(priced, name) for name in COUNTS}
     assert whole.grooming == 103_200  # ps: see test_groomer.py
     assert set(whole.graph.delay.tolist()) == {300 * ns, 300 * ns + 250 * ns + 103_200}
     assert set(Merchant(radix=8, eep=False, fibre=0).graph.delay.tolist()) == {300 * ns}

@@ -1,7 +1,8 @@
 """The switch of §IV, chip by chip: pods of line cards and uplink cards, core cards, and the cables between them.
 
-A deployment is `weft.models.merchant.Switch`, which also prices it; its cables are a `weft.models.cabling.Wiring`. Here
-both become a graph: what is soldered, what is plugged, and what a failed chip, card, module or cable takes with it.
+A deployment is a `weft.topology.deployment.Deployment`, which the planning models price, and its cables are a
+`weft.topology.cabling.Wiring`. Here both become a graph: what is soldered, what is plugged, and what a failed chip,
+card, module or cable takes with it.
 """
 
 from dataclasses import dataclass
@@ -10,15 +11,15 @@ from functools import cached_property
 import numpy as np
 
 from weft.errors import BadInput, require
-from weft.models.cabling import FIELDS, ROW, Wiring
-from weft.models.merchant import Switch
+from weft.topology.cabling import FIELDS, ROW, Wiring
+from weft.topology.deployment import Deployment
 from weft.topology.graph import Topology
 
 HOST, EDGE, AGGREGATION, CORE = range(4)  # tiers, from below
 KINDS = ("chip", "pod", "line-card", "uplink-card", "module", "core-card", "cable")
 
 
-def plug(switch: Switch) -> Wiring:
+def plug(switch: Deployment) -> Wiring:
     """The cables of a deployment, full or not: every pod alike, as evenly over the rows of the core cards as they go.
 
     Chip a of an uplink card is plugged into rows a, one core card after the other; a row has room for `radix` cables in
@@ -47,7 +48,7 @@ class Boards:
     card.
     """
 
-    switch: Switch
+    switch: Deployment
     wiring: Wiring
     delay: int = 0  # ps of a link on a board or to a host
     cable_delay: int = 0  # ps of a link through EEP and fibre
@@ -62,7 +63,7 @@ class Boards:
                 raise BadInput(f"{name} of a cable must be below {limit} in this deployment, not {value}")
 
     @classmethod
-    def of(cls, switch: Switch, **more) -> "Boards":
+    def of(cls, switch: Deployment, **more) -> "Boards":
         """A deployment with the cables that `plug` gives it."""
         return cls(switch, plug(switch), **more)
 
@@ -172,11 +173,11 @@ class Boards:
         """
         first = len(self.names) - len(self.edges) - len(self.aggregations) - len(self.cores)
         chips = {self.names[n]: n for n in range(first, len(self.names))}
-        at = [[] for _ in self.names]
+        at: list[list[int]] = [[] for _ in self.names]
         for link, (a, b) in enumerate(self.ends.tolist()):
             at[a].append(link)
             at[b].append(link)
-        groups = {kind: {} for kind in KINDS}
+        groups: dict[str, dict] = {kind: {} for kind in KINDS}
         groups["chip"] = {name: np.array(at[n]) for name, n in chips.items()}
 
         def gather(kind, name, *members):

@@ -14,17 +14,18 @@ from weft.errors import BadInput
 from weft.fabrics.merchant.boards import Boards, plug
 from weft.fabrics.packet.failures import Change
 from weft.failures import entries
-from weft.models.cabling import Wiring
-from weft.models.merchant import Switch
 from weft.parameters import parameters
+from weft.topology.cabling import Wiring
+from weft.topology.deployment import Deployment
 
 COUNTS = ("pods", "line_cards", "uplink_cards", "core_cards")
-_FIELDS = {field.name: field for field in parameters(Switch)}
+_FIELDS = {field.name: field for field in parameters(Deployment)}
 
 
-def stages(text: str, whole: Switch) -> list[tuple[Switch, int]]:
+def stages(text: str, whole: Deployment) -> list[tuple[Deployment, int]]:
     """(deployment, ps at which it ends) of each entry of `text`, in order."""
-    found, before = [], None
+    found: list[tuple[Deployment, int]] = []
+    before: Deployment | None = None
     for entry in entries(text):
         if entry.until is None or entry.at:
             raise BadInput(f"a deployment must look like pods=12 core_cards=9 until 2ms, not {entry.text!r}")
@@ -51,7 +52,7 @@ def _deployment(entry, whole):
     values.setdefault("uplink_cards", whole.uplink_cards)
     if "pods" not in values:
         values["pods"] = whole.pods
-    return Switch(radix=whole.radix, link=whole.link, **values)
+    return Deployment(radix=whole.radix, link=whole.link, **values)
 
 
 def grown(whole: Boards, text: str) -> tuple[Boards, list[Change]]:

@@ -7,13 +7,13 @@ import numpy as np
 
 from weft.errors import require
 from weft.fabrics.merchant.boards import Boards, plug
-from weft.fabrics.merchant.deployment import grown
+from weft.fabrics.merchant.deployment import COUNTS, grown
 from weft.fabrics.merchant.groomer import Frames, Groomer, run
 from weft.fabrics.packet.bounds import headroom
 from weft.fabrics.packet.fabric import NEVER, Packet
 from weft.fabrics.packet.failures import Change, plan
-from weft.models.cabling import Wiring
-from weft.models.merchant import Switch
+from weft.topology.cabling import Wiring
+from weft.topology.deployment import Deployment
 from weft.topology.graph import Topology
 from weft.units import Gbps, Rate, Time, ns, param
 
@@ -55,12 +55,9 @@ class Merchant(Packet):
     # -------------------------------------------------------- what is installed
 
     @cached_property
-    def switch(self) -> Switch:
-        """The deployment, as it is priced."""
-        return Switch(
-            radix=self.radix, network=3 if self.eep else 2, link=self.link, pods=self.pods, line_cards=self.line_cards,
-            uplink_cards=self.uplink_cards, core_cards=self.core_cards,
-        )  # fmt: skip
+    def switch(self) -> Deployment:
+        """What is installed."""
+        return Deployment(radix=self.radix, link=self.link, **{name: getattr(self, name) for name in COUNTS})
 
     @cached_property
     def grooming(self) -> int:

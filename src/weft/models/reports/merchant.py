@@ -5,10 +5,11 @@ from typing import Any
 
 from weft.errors import BadInput
 from weft.models import merchant as model
-from weft.models.cabling import Wiring, fibre
+from weft.models.cabling import fibre
 from weft.models.reports.answer import Answer, Prices
 from weft.models.tables import columns, show
 from weft.parameters import like
+from weft.topology.cabling import Wiring
 from weft.units import param, show_rate
 
 STEP = (

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 
 from weft.fabrics.merchant.boards import Boards
-from weft.models.cabling import Wiring
 from weft.models.merchant import Switch
 from weft.papers import Claim, at_paper_scale
 from weft.random import key, permutation
+from weft.topology.cabling import Wiring
 from weft.units import Tbps
 
 COLUMNS = ("what", "wirings", "by_rule", "full_by_rule", "full_otherwise", "least_tbps", "most_lost_links")

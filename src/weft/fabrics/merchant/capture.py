@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from weft.errors import BadInput
+from weft.fabrics.merchant.eep import Decoder, Encoder, add_fcs
 from weft.wire import eep
 from weft.wire.capture import EEP, ETHERNET, Packet, reading, writing
 from weft.wire.eep import HEADER, LARGEST, MOST, Fault
-from weft.wire.eep_codec import Decoder, Encoder, add_fcs
 from weft.wire.ethernet import FCS
 
 _BATCH = 1 << 20  # bytes that are encoded at a time

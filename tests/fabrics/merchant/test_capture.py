@@ -8,7 +8,8 @@ import dpkt
 import pytest
 
 from weft.errors import BadInput, WeftError
-from weft.wire import capture, eep_capture
+from weft.fabrics.merchant import capture as eep_capture
+from weft.wire import capture
 from weft.wire.eep import Kind
 from weft.wire.ethernet import fcs
 

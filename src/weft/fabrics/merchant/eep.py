@@ -362,7 +362,8 @@ class Found:
 
     def events(self) -> list[Frame | Fault]:
         """The rows as objects."""
-        out, at, data = [], 0, self.data.tobytes()
+        out: list[Frame | Fault] = []
+        at, data = 0, self.data.tobytes()
         for kind, offset, link, seen, size in self.rows.tolist():
             if kind <= _DAMAGED:
                 out.append(Frame(link, offset, data[at : at + size], kind == _FRAME))
@@ -385,7 +386,10 @@ class Decoder:
         self._store = np.empty((LINKS, self.most + LARGEST), np.uint8)
         self._size, self._start = np.zeros(LINKS, np.int64), np.full(LINKS, -1, np.int64)
         self._waiting = np.zeros(LINKS, np.bool_)
-        self._rows, self._out = np.empty((_ROWS, len(ROW)), np.int64), np.empty(_PORTION + self.most, np.uint8)
+        self._rows, self._out = (
+            np.empty((_ROWS, len(ROW.names or ())), np.int64),
+            np.empty(_PORTION + self.most, np.uint8),
+        )
 
     @property
     def skipped(self) -> int:

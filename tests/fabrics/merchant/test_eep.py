@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.errors import BadInput
-from weft.wire import eep, eep_codec, eep_reference
+from weft.fabrics.merchant import eep as eep_codec
+from weft.wire import eep, eep_reference
 from weft.wire.eep import Fault, Frame, Kind
 from weft.wire.ethernet import fcs, intact
 
