@@ -122,6 +122,8 @@ def test_half_a_byte_after_the_last_eep_frame_is_a_cut_too(typed):
         (("eep", "encode", "--link-id", "16"), "link_id must be a virtual link from 0 to 15, not 16"),
         (("eep", "encode", "--link-id", "-1"), "link_id must be a virtual link from 0 to 15, not -1"),
         (("eep", "encode", "--link-id", "x"), "link_id must be a whole number, not 'x'"),
+        (("eep", "encode", "--fcs", "maybe"), "fcs must be one of present, absent, not 'maybe'"),
+        (("eep", "decode", "--fcs", "maybe"), "fcs must be one of present, absent, not 'maybe'"),
         (("eep", "decode", "--link-id", "16"), "link_id must be a virtual link from 0 to 15, not 16"),
         (("eep", "encode", "xyz"), "frame 1 must be pairs of hexadecimal digits, not 'xyz'"),
         (("eep", "decode", "33", "xyz"), "line 2 must be pairs of hexadecimal digits, not 'xyz'"),

@@ -5,12 +5,13 @@ where a line ends means nothing to the decoder. With `--pcap` both are captures.
 """
 
 import sys
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
 from weft.cli.options import print_json, quantity, say, whole
 from weft.errors import BadInput
+from weft.parameters import Parameter as Field
 from weft.units import parse_size
 from weft.wire import ethernet
 from weft.wire.eep import (
@@ -31,11 +32,15 @@ from weft.wire.ethernet import FCS, intact, tag, untag
 eep = App(name="eep", help="EEP: Ethernet frames in segments of 64 bytes, over 16 virtual links (HOTI '09, Fig. 10).")
 vlan = App(name="802.1ad", help="IEEE 802.1ad: Ethernet frames with a service tag, one VLAN to a port.")
 
+_FCS = Field("fcs", "str", ("present", "absent"), optional=True)
 _DIGITS = frozenset("0123456789abcdefABCDEF")
 Json = Annotated[bool, Parameter(negative="", show_default=False, help="print JSON")]
 Fcs = Annotated[
-    Literal["present", "absent"] | None,
-    Parameter(help="whether frames carry their check sequence; unless said, hex does and a capture does not"),
+    str | None,
+    Parameter(
+        metavar="TEXT",
+        help="whether frames carry their check sequence (present, absent); unless said, hex does, a capture does not",
+    ),
 ]
 Most = Annotated[str, Parameter(metavar="SIZE", help="longest frame, check sequence included")]
 Pcap = Annotated[
@@ -55,7 +60,7 @@ def encode(
     json: Json = False,
 ) -> int:
     """Cut Ethernet frames into EEP frames, and print these as hex, one to a line."""
-    link, longest = require_link(whole("link_id", link_id)), _most(most)
+    link, longest, fcs = require_link(whole("link_id", link_id)), _most(most), _FCS.read(fcs)
     if pcap is not None:
         from weft.fabrics.merchant.capture import encode as convert
 
@@ -106,7 +111,7 @@ def decode(
     exit code is then 2, or 1 if all that is wrong are check sequences. Frames with a wrong one are passed on, unless it
     is to be taken off.
     """
-    link = None if link_id is None else require_link(whole("link_id", link_id))
+    link, fcs = None if link_id is None else require_link(whole("link_id", link_id)), _FCS.read(fcs)
     if pcap is not None:
         from weft.fabrics.merchant.capture import decode as convert
 
