@@ -10,6 +10,7 @@ COMMANDS = {
     ("cost", "shoal"): (), ("cost", "stardust"): (), ("cost", "merchant"): (), ("cost", "fpga"): (),
     ("cost", "tdma"): (), ("cost", "compare"): (), ("schedule", "shoal"): ("--nodes", "8"),
     ("wire", "shoal", "encode"): ("--dst", "1", "--src", "2"), ("wire", "shoal", "decode"): ("00",),
+    ("wire", "pfc", "encode"): (), ("wire", "pfc", "decode"): ("00" * 60,),
     ("presets",): (), ("figure",): ("none/1",), ("show",): ("none",), ("rerun",): ("none",), ("resume",): ("none",),
     ("sweep",): ("none.toml",), ("stress",): ("none.toml",), ("fabrics",): (), ("workloads",): (),
 }  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 from weft.cli import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs/fabrics/shoal-circuits.md", ROOT / "docs/reference/wire.md"]
+PAGES = [ROOT / "docs" / page for page in ("fabrics/shoal-circuits.md", "reference/wire.md", "reference/pfc.md")]
 CONSOLE = re.compile(r"```console\n\$ weft (schedule|wire) ([^\n]*)\n(.*?)```", re.DOTALL)
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +40,21 @@ def test_amaranth_sees_the_same_bits():
     pytest.importorskip("amaranth")
     values = dict(kind=5, seq=3000, last=1, rest=17)
     assert TOY.layout().const(values).as_value().value == int.from_bytes(TOY.pack(**values), "little")
+
+
+@given(formats, st.data())
+def test_in_network_order_the_first_field_has_the_highest_bits(layout, data):
+    values = {name: data.draw(st.integers(0, 2**width - 1)) for name, width in layout.fields}
+    ordered = replace(layout, network=True)
+    bits = "".join(f"{values[name]:0{width}b}" for name, width in layout.fields).ljust(8 * layout.size, "0")
+    assert ordered.pack(**values) == int(bits, 2).to_bytes(layout.size, "big")
+    assert ordered.unpack(ordered.pack(**values)) == values
+
+
+def test_amaranth_sees_the_bits_of_network_order():
+    pytest.importorskip("amaranth")
+    layout, values = replace(TOY, network=True), dict(kind=5, seq=3000, last=1, rest=17)
+    assert layout.layout().const(values).as_value().value == int.from_bytes(layout.pack(**values), "big")
 
 
 @pytest.mark.parametrize(

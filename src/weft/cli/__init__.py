@@ -17,7 +17,7 @@ COMMANDS = {
     "workloads": "List the workloads, or the parameters of one.",
     "schedule": "Who may speak when: the schedule of a rack, and of each of its switches.",
     "groomer": "Several ports onto one faster link and back, by EEP or IEEE 802.1ad: latency, buffers and jitter.",
-    "wire": "Bits on the wire: encode and decode headers and cells, and print their layout.",
+    "wire": "Bits on the wire: encode and decode headers, cells and frames, and print their layout.",
     "figure": "One figure of one paper, ours beside theirs.",
     "cost": "What it would cost: parts, prices, power, cables and memory, with no simulation.",
     "presets": "List the presets of packet networks' transports.",

@@ -7,6 +7,7 @@ from cyclopts import App
 from weft.cli import COMMANDS, wire_eep
 from weft.cli.flags import described, group
 from weft.cli.options import print_json
+from weft.cli.wire_pfc import pfc
 from weft.parameters import Parameter
 from weft.units import Size, param
 from weft.wire.shoal import CELL, Cell
@@ -39,7 +40,7 @@ def make(tokens) -> App:
         "layout": described(_layout, "layout", layout=Layout),
     }
     about = "The cells of Shoal: an 8-byte header (Fig. 5) and a payload."
-    app = group("wire", COMMANDS["wire"], {"shoal": group("shoal", about, commands)})
+    app = group("wire", COMMANDS["wire"], {"shoal": group("shoal", about, commands), "pfc": pfc()})
     app.command(wire_eep.eep)
     app.command(wire_eep.vlan)
     return app

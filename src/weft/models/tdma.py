@@ -12,13 +12,11 @@ from weft.models import tables
 from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
 from weft.units import GB, KB, Gbps, Mbps, Rate, Size, Time, ms, ns, param, s, us
+from weft.wire import pfc
+from weft.wire.pfc import CLASSES, FRAME, LONGEST_QUANTA, QUANTUM_BITS
 
 CATALOGUE = "tdma-2012"
-QUANTUM_BITS = 512  # 802.3x: the unit of a pause
-LONGEST_QUANTA = 2**16 - 1
 LONGEST = 10**15  # ps: a slot of a thousand seconds is a typing error
-FRAME = 64  # bytes of a pause frame
-FRAME_GAP = 20  # preamble and inter-frame gap, bytes
 SEGMENT = 9000  # bytes: not printed, fitted to the 8 ms of §6.4
 
 
@@ -109,7 +107,7 @@ def controller_hosts(nics=8, hosts_per_nic=24):
 
 def frames_in(window: Time = 15 * us, link: Rate = 10 * Gbps, frame: Size = FRAME):
     """Pause frames that one NIC can send within `window`: the wire's bound on hosts per NIC."""
-    return np.floor(np.asarray(window, float) * link / ((frame + FRAME_GAP) * 8 * s))[()]
+    return np.floor(np.asarray(window, float) * link / ((frame + pfc.GAP) * 8 * s))[()]
 
 
 def parts(hosts, hosts_per_switch=24, nics=8) -> Bill:
@@ -127,7 +125,7 @@ def parts(hosts, hosts_per_switch=24, nics=8) -> Bill:
 
 def quantum(link: Rate = 10 * Gbps) -> float:
     """One unit of pause time, in ps."""
-    return QUANTUM_BITS * s / link
+    return pfc.quantum(link)
 
 
 def longest_pause(link: Rate = 10 * Gbps) -> float:
@@ -140,9 +138,6 @@ def quanta_for(pause: Time, link: Rate = 10 * Gbps):
     quanta = np.ceil(np.asarray(pause) / quantum(link))
     require(np.all(quanta <= LONGEST_QUANTA), "pause", f"at most {longest_pause(link) / ms:.4g} ms", f"{pause} ps")
     return _whole(quanta)
-
-
-CLASSES = {"802.3x": 1, "802.1Qbb": 2**3, "extended": 2**11}  # §5.1: bits of the class field
 
 
 def ramp(start: Rate = 1 * Gbps, end: Rate = 10 * Gbps, rtt: Time = 250 * us, segment: Size = SEGMENT) -> float:
@@ -168,9 +163,9 @@ def _table_51():
         "classes, extended": CLASSES["extended"],
         "pause unit": QUANTUM_BITS,
         "pause time field": (LONGEST_QUANTA + 1).bit_length() - 1,
-        "EtherType": "0x8808",
-        "opcode, 802.3x": "0x0001",
-        "opcode, 802.1Qbb": "0x0101",
+        "EtherType": f"{pfc.TYPE:#06x}",
+        "opcode, 802.3x": f"{pfc.OPCODES[pfc.PAUSE]:#06x}",
+        "opcode, 802.1Qbb": f"{pfc.OPCODES[pfc.PFC]:#06x}",
         "frame size": FRAME,
     }
 
