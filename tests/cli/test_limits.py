@@ -9,6 +9,7 @@ VALUES = ("0", "-1", "9223372036854775808", "nan", "é", "1ps")
 COMMANDS = {
     ("cost", "shoal"): (), ("cost", "stardust"): (), ("cost", "merchant"): (), ("cost", "fpga"): (),
     ("cost", "tdma"): (), ("cost", "compare"): (), ("schedule", "shoal"): ("--nodes", "8"),
+    ("schedule", "tdma"): ("--hosts", "8"),
     ("wire", "shoal", "encode"): ("--dst", "1", "--src", "2"), ("wire", "shoal", "decode"): ("00",),
     ("wire", "pfc", "encode"): (), ("wire", "pfc", "decode"): ("00" * 60,),
     ("presets",): (), ("figure",): ("none/1",), ("show",): ("none",), ("rerun",): ("none",), ("resume",): ("none",),

@@ -58,6 +58,42 @@ def test_the_examples_on_the_wire_page_print_what_is_beside_them():
 # ---------------------------------------------------------------- schedule
 
 
+def test_a_round_of_tdma_for_384_hosts_is_planned_within_the_round():
+    found = read("schedule tdma --hosts 384")
+    assert (found["scheduler"], found["round_slots"], len(found["slots"])) == ("wrr", 31, 31)
+    assert 0 < found["compute_ms"] < 10
+    for slot in found["slots"]:
+        assert sorted(src for src, _, _ in slot) == sorted(dst for _, dst, _ in slot) == list(range(384))
+
+
+@pytest.mark.parametrize("name", ["wrr", "greedy", "mwm", "bvn"])
+def test_every_scheduler_can_be_asked_for_by_name(name):
+    found = read(f"schedule tdma --hosts 6 --scheduler {name} --demand random --size 1MB --seed 3")
+    assert found["grants"] == sum(map(len, found["slots"]))
+    assert (
+        found["granted_bytes"] == sum(size for slot in found["slots"] for _, _, size in slot) == found["wanted_bytes"]
+    )
+    assert "6 hosts, switch" in answer(f"schedule tdma --hosts 6 --scheduler {name}")
+
+
+@pytest.mark.parametrize(
+    "line, sentence",
+    [
+        ("--hosts 8 --guard 300us", "guard must be shorter than the slot of 300000000 ps, not 300000000"),
+        ("--hosts 8 --round 300us", "round must be at least a slot and a guard, 315000000 ps, not 300000000"),
+        ("--hosts 16 --topology fattree",
+         "scheduler wrr must have a network without loops; this topology can be planned by greedy"),
+        ("--hosts 8 --buffer -1B", "buffer must be 0 bytes or more, not -1"),
+        ("--hosts 8 --scheduler best", "scheduler must be one of wrr, greedy, mwm, bvn, not 'best'"),
+        ("--hosts 8 --spill", "spill must be left out for schedulers but greedy, not True"),
+        ("--hosts 10 --topology tree", "hosts of the tree must be a multiple of its 3 pods, not 10"),
+    ],
+)  # fmt: skip
+def test_a_round_of_tdma_that_cannot_be_planned_is_refused_in_a_sentence(line, sentence, capsys):
+    assert main(shlex.split(f"schedule tdma {line}")) == 2
+    assert capsys.readouterr().err == f"weft schedule tdma: {sentence}\n"
+
+
 def test_the_rack_of_eight_is_that_of_figure_3():
     found = read("schedule shoal --nodes 8 --ports 4")
     assert found["epoch_slots"] == 7

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cyclopts import App
 
-from weft.cli import COMMANDS
+from weft.cli import COMMANDS, schedule_tdma
 from weft.cli.flags import described, group
 from weft.cli.options import print_json
 from weft.units import param
@@ -20,11 +20,14 @@ class Printing:
 
 def make(tokens) -> App:
     """The command."""
+    from weft.fabrics.tdma.planning import Planning
     from weft.schedule.rack import RackSchedule
 
-    return group(
-        "schedule", COMMANDS["schedule"], {"shoal": described(_print, "shoal", rack=RackSchedule, tables=Printing)}
-    )
+    commands = {
+        "shoal": described(_print, "shoal", rack=RackSchedule, tables=Printing),
+        "tdma": described(schedule_tdma.show, "tdma", round=Planning),
+    }
+    return group("schedule", COMMANDS["schedule"], commands)
 
 
 def _print(rack, tables, json: bool) -> None:

@@ -1,0 +1,298 @@
+"""Weighted round robin on trees (§4.3, §5.2.2): every host has a slot in a fixed order before any has another.
+
+In each slot the tree is gone through from the root down, because links near the root are scarce: first the flows that
+meet at the root, then in what is left those that stay below its children, which is how flows within a switch use
+bandwidth that flows between switches leave. At a node its children send in turn, the one with the smallest tag first; a
+tag grows by 1 / weight with every slot, so that children that compete share in proportion to their weights. Within a
+child the host with the smallest tag of its own sends, to the first host at or after its pointer that it has bytes for
+and that a path without a used link leads to. The pointer then moves one beyond. Everybody begins one beyond himself, so
+that pointers stay in step and an all-to-all transfer takes one permutation after another.
+
+A host that had bytes and no slot for as long as a turn of all hosts takes, each as often as its weight says, goes
+first, whatever its way: nobody starves.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.engine.bits import lowest
+from weft.engine.jit import kernel
+from weft.fabrics.tdma.schedulers.base import Scheduler, grants_of, room_for
+
+SCALE = 1 << 40  # cost of a slot for weight 1; a sum of 16 million weights still costs something
+
+_0, _1, _6 = np.uint64(0), np.uint64(1), np.uint64(6)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@kernel
+def _from(bits, start, low, high):
+    """The first set bit at or after `start`, going around, outside low … high-1; -1 if there is none."""
+    words = bits.size
+    for lap in range(2):
+        at = start if lap == 0 else 0
+        end = 64 * words if lap == 0 else start
+        w = at >> 6
+        while w << 6 < end:
+            word = bits[w]
+            base = w << 6
+            if base < at:
+                word &= _ALL << np.uint64(at - base)
+            while word != _0:
+                place = base + lowest(word)
+                if place >= end:
+                    break
+                if place < low or place >= high:
+                    return place
+                if high - base < 64:
+                    word &= _ALL << np.uint64(high - base)
+                else:
+                    word = _0
+            w += 1
+    return -1
+
+
+@kernel
+def _both(wants, reach, out):
+    """out = wants & reach."""
+    for w in range(out.size):
+        out[w] = wants[w] & reach[w]
+
+
+@kernel
+def _sendable(node, top, parent, free):
+    """Whether the uplinks from `node` up to and including that of `top` are free."""
+    while True:
+        if not free[node]:
+            return False
+        if node == top:
+            return True
+        node = parent[node]
+
+
+@kernel
+def _take(i, j, v, tree, rank, free, reach, scratch, ports, at, capacity):
+    """Use the path from place i to place j, which meet at node v: write its ports from `at`, and close them.
+
+    Returns (one beyond the last port, bytes that the path carries in a slot).
+    """
+    order, _, _, parent, _, uplink, _, _, _ = tree
+    most = np.int64(1) << 62
+    node = order[i]
+    while node != v:
+        free[node] = False
+        ports[at] = uplink[node]
+        most = min(most, capacity[uplink[node]])
+        at += 1
+        node = parent[node]
+    words = scratch.shape[1]
+    gone, kept = scratch[0], scratch[1]
+    for w in range(words):
+        gone[w] = _0
+    gone[j >> 6] = _1 << np.uint64(j & 63)
+    begin = at
+    node = order[j]
+    while node != v:
+        ports[at] = uplink[node] ^ 1
+        most = min(most, capacity[uplink[node] ^ 1])
+        at += 1
+        node = parent[node]
+        row = reach[rank[node]]
+        for w in range(words):
+            kept[w] = row[w]
+            row[w] &= ~gone[w]
+        if node != v:
+            for w in range(words):
+                gone[w] = kept[w]  # the link down to this node is used: all below it are cut off from above
+    low, high = begin, at - 1
+    while low < high:  # they were found from the bottom up
+        ports[low], ports[high] = ports[high], ports[low]
+        low += 1
+        high -= 1
+    node = parent[v]
+    while node >= 0:
+        row = reach[rank[node]]
+        for w in range(words):
+            row[w] &= ~gone[w]
+        node = parent[node]
+    return at, most
+
+
+class Memory(NamedTuple):
+    """What round robin knows from one round to the next. n is the number of hosts, in the order of `Tree`."""
+
+    tag: np.ndarray  # (nodes,) int64  of a child, among its parent's children
+    own: np.ndarray  # (n, levels) int64  [i, d]  of a host, among those of its ancestor just below depth d
+    pointer: np.ndarray  # (n, levels) int32  [i, d]  place after the last that i sent to by way of depth d
+    waited: np.ndarray  # (n,) int32  slots since i last sent, while it had bytes
+    active: np.ndarray  # (nodes,) bool  had bytes in the last round
+
+
+@kernel
+def _settle(tags, members, busy, active):
+    """Let whoever has bytes again begin where the others are, not where he stopped; then take off what all have."""
+    least = np.int64(-1)
+    for m in members:
+        if busy[m] and active[m] and (least < 0 or tags[m] < least):
+            least = tags[m]
+    base = np.int64(-1)
+    for m in members:
+        if busy[m]:
+            if not active[m]:
+                tags[m] = max(tags[m], least)
+            if base < 0 or tags[m] < base:
+                base = tags[m]
+    for m in members:
+        tags[m] = max(np.int64(0), tags[m] - max(base, np.int64(0)))
+
+
+@kernel
+def fill(left, slots, tree, rank, capacity, cost, patience, memory, out):
+    """Fill `slots` slots from left[i, j], bytes by place, which is used up. Returns how many grants there are.
+
+    rank (nodes,) is a node's place among the tree's inner ones, cost (nodes,) what a slot adds to a tag, patience (n,)
+    the slots after which a host goes first, `out` the arrays of grants to be written.
+    """
+    order, first, last, parent, depth, _, inner, children, bounds = tree
+    tag, own, pointer, waited, active = memory
+    when, src, dst, size, start, ports = out
+    n = order.size
+    words = (n + 63) >> 6
+    wants = np.zeros((n, words), np.uint64)
+    backlog = np.zeros(n, np.int64)  # destinations that a place has bytes for
+    for i in range(n):
+        for j in range(n):
+            if left[i, j] > 0:
+                wants[i, j >> 6] |= _1 << np.uint64(j & 63)
+                backlog[i] += 1
+    busy = np.zeros(parent.size, np.bool_)
+    below = np.zeros((inner.size, words), np.uint64)
+    for i in range(n):
+        busy[order[i]] = backlog[i] > 0
+    for k in range(inner.size):
+        v = inner[k]
+        for p in range(first[v], last[v]):
+            below[k, p >> 6] |= _1 << np.uint64(p & 63)
+            busy[v] |= backlog[p] > 0
+    host_busy, host_active = busy[order], active[order]
+    for k in range(inner.size):
+        group = children[bounds[k] : bounds[k + 1]]
+        _settle(tag, group, busy, active)
+        for a in group:
+            if last[a] - first[a] > 1:
+                _settle(own[:, depth[inner[k]]], np.arange(first[a], last[a]), host_busy, host_active)
+    active[:] = busy
+    free = np.ones(parent.size, np.bool_)  # is the uplink of this node free in this slot?
+    reach = np.empty_like(below)  # places that a free way down leads to
+    scratch = np.zeros((3, words), np.uint64)
+    open_ = scratch[2]
+    sent = np.zeros(n, np.bool_)
+    keys = np.empty(children.size, np.int64)
+    grants, at = 0, 0
+    for t in range(slots):
+        free[:] = True
+        reach[:] = below
+        sent[:] = False
+        for turn in range(n + children.size):
+            a, v, best, best_j = -1, -1, -1, -1
+            if turn < n:  # who has waited too long goes first; who comes first among them changes
+                i = (turn + t) % n
+                if waited[i] < patience[i] or backlog[i] == 0:
+                    continue
+                a = order[i]
+                while parent[a] >= 0 and free[a]:
+                    v = parent[a]
+                    _both(wants[i], reach[rank[v]], open_)
+                    best_j = _from(open_, pointer[i, depth[v]], first[a], last[a])
+                    if best_j >= 0:
+                        best = i
+                        break
+                    a = v
+            else:
+                c = turn - n
+                k = np.searchsorted(bounds, c, side="right") - 1
+                low = bounds[k]
+                if c == low:  # this node's children, in the order of their tags
+                    for x in range(low, bounds[k + 1]):
+                        keys[x] = tag[children[x]]
+                    keys[low : bounds[k + 1]] = np.argsort(keys[low : bounds[k + 1]], kind="mergesort")
+                a, v = children[low + keys[c]], inner[k]
+                if not free[a] or not busy[a]:
+                    continue
+                d = depth[v]
+                for i in range(first[a], last[a]):
+                    if backlog[i] == 0 or (best >= 0 and own[i, d] >= own[best, d]):
+                        continue
+                    if not _sendable(order[i], a, parent, free):
+                        continue
+                    _both(wants[i], reach[k], open_)
+                    j = _from(open_, pointer[i, d], first[a], last[a])
+                    if j >= 0:
+                        best, best_j = i, j
+            if best < 0:
+                continue
+            start[grants] = at
+            at, most = _take(best, best_j, v, tree, rank, free, reach, scratch, ports, at, capacity)
+            given = min(most, left[best, best_j])
+            when[grants], src[grants], dst[grants], size[grants] = t, order[best], order[best_j], given
+            grants += 1
+            left[best, best_j] -= given
+            if left[best, best_j] == 0:
+                wants[best, best_j >> 6] &= ~(_1 << np.uint64(best_j & 63))
+                backlog[best] -= 1
+            sent[best] = True
+            pointer[best, depth[v]] = (best_j + 1) % n
+            tag[a] += cost[a]
+            own[best, depth[v]] += cost[order[best]]
+        for i in range(n):
+            waited[i] = 0 if sent[i] or backlog[i] == 0 else waited[i] + 1
+    start[grants] = at
+    return grants
+
+
+class RoundRobin(Scheduler):
+    """Weighted round robin, the paper's, for trees."""
+
+    name = "wrr"
+    takes = "tree"
+    weighs = True
+
+    def __init__(self, network):
+        super().__init__(network)
+        tree, n = network.tree, network.hosts
+        levels = int(tree.depth.max())
+        self._rank = np.full(network.graph.nodes, -1, np.int32)
+        self._rank[tree.inner] = np.arange(len(tree.inner))
+        pointer = np.zeros((n, levels), np.int32)
+        for place, host in enumerate(tree.order):
+            a = host
+            while (v := tree.parent[a]) >= 0:
+                beyond = tree.last[a] + place - tree.first[a]
+                if beyond >= tree.last[v]:
+                    beyond += tree.first[v] - tree.last[v]
+                pointer[place, tree.depth[v]] = beyond % n
+                a = v
+        self.memory = Memory(
+            tag=np.zeros(network.graph.nodes, np.int64),
+            own=np.zeros((n, levels), np.int64),
+            pointer=pointer,
+            waited=np.zeros(n, np.int32),
+            active=np.zeros(network.graph.nodes, np.bool_),
+        )
+
+    def bound(self, slots):
+        """Until it is overdue, and all others that are; with equal weights."""
+        return 2 * self.network.hosts
+
+    def plan(self, demand, slots):
+        tree = self.network.tree
+        self._check(demand, slots)
+        straight = (tree.order == np.arange(len(tree.order))).all()
+        left = demand.want.copy() if straight else demand.want[np.ix_(tree.order, tree.order)]
+        total = np.concatenate([[0], np.cumsum(demand.weights[tree.order])])
+        cost = SCALE // np.maximum(1, total[tree.last] - total[tree.first])
+        out = room_for(slots * self.network.hosts, 2 * int(tree.depth.max()))
+        patience = -(-total[-1] // demand.weights[tree.order])
+        grants = fill(left, slots, tree, self._rank, self.network.capacity, cost, patience, self.memory, out)
+        return grants_of(self.network, slots, out, grants)
