@@ -139,6 +139,9 @@ def test_a_slow_scheduler_leaves_slots_unused_and_says_how_many():
     world.cycles(25)
     assert world.manager.count.late_slots == 4 * 2  # two of five in each round after the first
     assert {(cycle - 5) % 5 for cycle, *_ in world.sent} == {2, 3, 4}
+    few = World(single(4, LINK, 0), every(4, 10), slots=5, compute=int(2.5 * CYCLE))
+    few.cycles(25)
+    assert (few.got == every(4, 10)).all()  # a late schedule is begun with its first slot, not in its middle
     early = World(single(4, LINK, 0), every(4, 100 * BLOCK), slots=5, compute=int(2.5 * CYCLE), lead=4)
     early.cycles(25)
     assert early.manager.count.late_slots == 0

@@ -9,13 +9,13 @@ and frames carry that number, so hosts know what is late and reports can say how
     for order in manager.act(now): …      # at manager.due, and send each order's frame at its time
 
 Rounds are pipelined: `lead` cycles before a round begins its schedule is computed from the reports that are there, less
-what hosts were granted since (§4). A schedule that is not ready in time leaves slots unused, which are counted. Hosts
-that have not reported for `silence` rounds get no slots and are nobody's destination.
+what hosts were granted since (§4). A schedule that is not ready in time leaves slots unused, which are counted, and is
+begun when it is ready. Hosts that have not reported for `silence` rounds get no slots and are nobody's destination.
 """
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +88,7 @@ class Nics:
     def late(self, nic: int, time: int) -> int:
         """ps after `time` at which a NIC does what it should do then."""
         offset = self.offset[nic] if nic < len(self.offset) else 0
-        return offset + (time * self.drift[nic] // 10**9 if nic < len(self.drift) else 0)
+        return offset + (time // 10**6 * self.drift[nic] // 1000 if nic < len(self.drift) else 0)
 
 
 @dataclass
@@ -148,7 +148,7 @@ class Manager:
         self._now: Schedule | None = None  # of the round under way
         self._next: tuple[int, int, Schedule] | None = None  # (round, ps from which it may be used, its schedule)
         self._ledger: deque = deque()  # (cycle, src, dst, bytes) of what was granted, until all reports include it
-        self._switches = _by_switch(self.network)
+        self._switches = by_switch(self.network)
 
     # ------------------------------------------------------------ the clock
 
@@ -175,7 +175,7 @@ class Manager:
         """The frames of everything that is due by `now`, in the order of their times."""
         orders = []
         while not self.retired and self.due <= now:
-            orders += self._go() if self._phase else self._stop()
+            orders += self.go() if self._phase else self.stop()
         return sorted(orders, key=lambda order: order.time)
 
     def meet(self, other: Heartbeat) -> None:
@@ -228,22 +228,26 @@ class Manager:
 
     # ------------------------------------------------------------ a cycle
 
-    def _stop(self):
+    def stop(self) -> list[Order]:
+        """The frames with which a cycle begins; `act` calls this when it is due, and `go` a guard later."""
         cycle, begin = self._cycle, self.begins(self._cycle)
         round_, place = divmod(cycle - self.first, self.slots)
         if place == 0:
             self.count.rounds += 1
             self._now = None
         if self._now is None and self._next is not None and self._next[0] == round_:
-            if self._next[1] <= begin:  # what is not ready at the start of a round may serve the rest of it
+            if self._next[1] <= begin:
                 self._now, self._next = self._next[2], None
+                if place:
+                    self._postpone(cycle, place)
             else:
                 self.count.late_slots += 1
         self._phase = 1
         self.count.cycles += 1
         return self._orders(begin, cycle, {})
 
-    def _go(self):
+    def go(self) -> list[Order]:
+        """The frames with which its slot begins."""
         cycle, time = self._cycle, self.due
         place = (cycle - self.first) % self.slots
         open_ = {}
@@ -265,13 +269,25 @@ class Manager:
         coming = (self._cycle - self.first) // self.slots + 1
         schedule = self._plan.plan(self.demand(), self.slots)
         self.count.silent_hosts += int(self.silent().sum())
-        begin = self.first + coming * self.slots
+        self._enter(self.first + coming * self.slots, schedule)
+        self._next = coming, time + self.compute, schedule
+
+    def _postpone(self, cycle, late):
+        """Begin a schedule that is `late` slots late with its first slot; the last ones have no time left."""
+        now, kept = self._now, int(np.searchsorted(self._now.when, self.slots - late))
+        self._now = replace(now, when=(now.when + late)[:kept], src=now.src[:kept], dst=now.dst[:kept],
+                            size=now.size[:kept], rate=now.rate[:kept], first=now.first[: kept + 1])  # fmt: skip
+        while self._ledger and self._ledger[-1][0] >= cycle - late:
+            self._ledger.pop()
+        self._enter(cycle - late, self._now)
+
+    def _enter(self, begin, schedule):
+        """Write what a round that begins with cycle `begin` grants into the ledger."""
         for t in range(self.slots):
             grants = schedule.slot(t)
             if len(grants):
                 at = slice(grants.start, grants.stop)
                 self._ledger.append((begin + t, schedule.src[at], schedule.dst[at], schedule.size[at]))
-        self._next = coming, time + self.compute, schedule
 
     def granted(self, cycle: int) -> list[tuple[int, int, int]]:
         """(src, dst, bytes) of what the round under way grants in a cycle; hosts are told their part (§4)."""
@@ -385,7 +401,7 @@ def rotation(switches: list[list[int]], nics: int, cycle: int) -> Iterator[tuple
                 yield nic, hosts[(m + cycle) % len(hosts)]
 
 
-def _by_switch(network) -> list[list[int]]:
+def by_switch(network) -> list[list[int]]:
     """The hosts of every edge switch."""
     _, receiver = network.graph.port_ends()
     groups: dict[int, list[int]] = {}

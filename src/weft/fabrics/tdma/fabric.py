@@ -1,0 +1,207 @@
+"""TDMA: the parameters of a network that a fabric manager leads, and what follows from them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from weft import failures, random
+from weft.errors import require
+from weft.fabrics.tdma.hosts import REACTIONS_BY_NAME, Reaction
+from weft.fabrics.tdma.manager import Nics
+from weft.fabrics.tdma.network import Network
+from weft.fabrics.tdma.plan import DEFAULT
+from weft.topology.clos import topology, tree
+from weft.units import KB, Gbps, Rate, Size, Time, ms, ns, param, s, us, wire_time
+from weft.wire.pfc import CLASSES, FRAME, GAP
+
+SKEWS = 0x74646D03  # stream of the clocks of NICs
+MOST_HOSTS = CLASSES["extended"] + 1  # a class for each other host
+LONGEST = 10**15  # ps
+
+
+@dataclass(frozen=True, kw_only=True)
+class TDMA:
+    """Hosts on Ethernet that send when a fabric manager tells them to, and to whom it tells them (EuroSys '12)."""
+
+    nodes: int = param(24, "hosts in the network", also="hosts")
+    link: Rate = param(10 * Gbps, "rate of the links")
+    slot: Time = param(300 * us, "time in which a host may send")
+    guard: Time = param(15 * us, "silence between slots")
+    inside: bool = param(False, "whether the guard is part of the slot; the paper does not say")
+    topology: str = param("switch", "switch, tree, leafspine, fattree, … or the path of an edge list")
+    pods: int = param(3, "edge switches of a tree")
+    scheduler: str = param(DEFAULT, "wrr (trees), greedy (any topology), mwm or bvn (one switch)")
+    round: Time = param(10 * ms, "time between two schedules")
+    lead: int = param(1, "slots before a round in which its schedule is computed")
+    age: int = param(0, "slots that a report is older than that")
+    compute: Time = param(0, "time that computing a schedule takes")
+    mtu: Size = param(9 * KB, "bytes of payload in a packet; §6.4 suggests 9000")
+    overhead: Size = param(38, "bytes that a packet takes beside its payload: header, FCS, preamble and gap")
+    reaction: Literal["nic", "software"] = param("nic", "who acts on frames: 802.3x in the NIC, PFC in software")
+    lag: Time | None = param(None, "time until a host acts on a frame; that of the reaction if not given")
+    jitter: Time | None = param(None, "the most that it may be longer; that of the reaction if not given")
+    delay: Time = param(500 * ns, "time along a link and through the switch behind it")
+    switching: Literal["store", "cut"] = param("store", "switches store and forward, or cut through")
+    buffer: Size = param(480 * KB, "bytes that a port of a switch holds")
+    nics: int = param(0, "NICs of the manager, each for whole edge switches; 0 for one for each switch")
+    skew: Time = param(0, "the most that a NIC's clock is late")
+    drift: int = param(0, "parts per billion by which a NIC's clock may be slow")
+    send_buffer: Size | None = param(None, "bytes that sockets hold for a destination, all that hosts can report")
+    receive_buffer: Size | None = param(None, "bytes of a receive buffer for each source; no limit if not given")
+    reading: Rate | None = param(None, "rate at which applications read each of them; at once if not given")
+    loss: float = param(0.0, "share of control frames that are lost")
+    permit: Time | None = param(None, "time after which a host stops without a frame; a slot and a guard if not given")
+    silence: int = param(10, "rounds without a report after which a host gets no slots")
+    fail: str = param("", "what goes down, as in 'node 3 at 1s until 2s, manager 0 at 5s'")
+    patience: Time | None = param(None, "time after which a standby takes over from a dead manager; none if not given")
+    short: Size = param(0, "flows up to this size are sent outside the slots")
+    reserve: Rate = param(0, "rate of each link that is kept for them")
+
+    def __post_init__(self):
+        require(2 <= self.nodes <= MOST_HOSTS, "hosts", f"from 2 to {MOST_HOSTS:,}, a class for each other", self.nodes)
+        require(0 < self.slot <= LONGEST, "slot", "more than 0 and at most 1000 s", self.slot)
+        require(self.guard >= 0, "guard", "0 or more", self.guard)
+        require(self.guard < self.slot, "guard", f"shorter than the slot of {self.slot} ps", self.guard)
+        require(self.round <= LONGEST, "round", "at most 1000 s", self.round)
+        require(self.round >= self.cycle, "round", f"at least a slot and a guard, {self.cycle} ps", self.round)
+        require(self.lead >= 1, "lead", "at least 1 slot", self.lead)
+        require(self.age >= 0, "age", "0 or more slots", self.age)
+        require(self.lead + self.age <= self.slots, "lead and age", f"at most the {self.slots} slots of a round",
+                self.lead + self.age)  # fmt: skip
+        require(0 <= self.compute <= LONGEST, "compute", "from 0 to 1000 s", self.compute)
+        require(1 <= self.mtu <= 65_535, "mtu", "from 1 to 65535 bytes", self.mtu)
+        require(0 <= self.overhead <= 10_000, "overhead", "from 0 to 10000 bytes", self.overhead)
+        require(0 <= self.delay <= 10**12, "delay", "from 0 to 1 s", self.delay)
+        for name in ("buffer", "short", "reserve", "skew", "drift"):
+            require(0 <= getattr(self, name) <= 2**62, name, "0 or more", getattr(self, name))
+        for name in ("send_buffer", "receive_buffer", "reading"):
+            value = getattr(self, name)
+            require(value is None or 0 < value <= 2**62, name, "more than 0", value)
+        require(self.reading is None or self.receive_buffer is not None, "receive_buffer", "given with reading", None)
+        require(0 <= self.loss < 1, "loss", "from 0 to less than 1", self.loss)
+        require(self.permit is None or self.permit > 0, "permit", "more than 0", self.permit)
+        require(self.silence >= 1, "silence", "at least 1 round", self.silence)
+        require(self.reserve < self.link, "reserve", "less than the link", self.reserve)
+        require(not self.short or self.reserve, "reserve", "more than 0 for short flows", self.reserve)
+        require(self.nics >= 0, "nics", "0 or more", self.nics)
+        early = self.patience is not None and self.patience < self.cycle
+        require(not early, "patience", f"at least a cycle of {self.cycle} ps", self.patience)
+        self.reacts  # noqa: B018  what is wrong with it is said now
+        failures.outages(self.fail, self._things)
+        graph = self.network.graph
+        require((graph.rate == graph.rate[0]).all(), "links of a run", "of one rate", "of several")
+
+    @property
+    def _things(self):
+        return {"node": (self.nodes,), "manager": (1,)}
+
+    def outages(self, seed: int):
+        """What goes down, and when."""
+        return failures.outages(self.fail, self._things, seed=seed)
+
+    @property
+    def sending(self) -> int:
+        """The part of a slot in which hosts may send."""
+        return self.slot - self.guard if self.inside else self.slot
+
+    @property
+    def cycle(self) -> int:
+        """Time from one slot to the next."""
+        return self.sending + self.guard
+
+    @property
+    def slots(self) -> int:
+        """Slots in a round."""
+        return self.round // self.cycle
+
+    @property
+    def rate(self) -> int:
+        """b/s of a link that slots use."""
+        return self.link - self.reserve
+
+    @cached_property
+    def network(self) -> Network:
+        """Hosts, switches and links as schedulers see them."""
+        if self.topology == "tree":
+            require(1 <= self.pods <= self.nodes, "pods", f"from 1 to {self.nodes}", self.pods)
+            graph = tree(self.nodes, self.rate, self.delay, self.pods)
+        else:
+            graph = topology(
+                "single" if self.topology == "switch" else self.topology, self.nodes, self.rate, self.delay
+            )
+        return Network(graph=graph, slot=self.sending)
+
+    @property
+    def reacts(self) -> Reaction:
+        """How late hosts act."""
+        known = REACTIONS_BY_NAME[self.reaction]
+        return Reaction(
+            lag=known.lag if self.lag is None else self.lag, jitter=known.jitter if self.jitter is None else self.jitter
+        )
+
+    @property
+    def permission(self) -> int:
+        """Time after which a host stops by itself."""
+        return self.cycle if self.permit is None else self.permit
+
+    @property
+    def transit(self) -> int:
+        """Time of a control frame from the manager through the edge switch to a host."""
+        frame = wire_time(FRAME, self.link)
+        return (2 if self.switching == "store" else 1) * frame + 2 * self.delay
+
+    def controllers(self, seed: int) -> Nics:
+        """The manager's NICs, their clocks drawn."""
+        from weft.fabrics.tdma.manager import by_switch
+
+        most = len(by_switch(self.network))
+        count = min(self.nics or most, most)
+        words = random.words(random.key(seed, SKEWS), 2 * count)
+        return Nics(
+            count=count, link=self.link,
+            offset=tuple(random.below(words[:count], min(self.skew, 2**31 - 2) + 1).tolist()),
+            drift=tuple(random.below(words[count:], min(self.drift, 2**31 - 2) + 1).tolist()),
+        )  # fmt: skip
+
+    def packets(self, rate: int) -> np.ndarray:
+        """(mtu + 1,) int64 ps: a packet with so many bytes of payload on the wire; nothing for none."""
+        out = -(-(np.arange(self.mtu + 1) + self.overhead) * 8 * s // rate)
+        out[0] = 0
+        return out
+
+    def ideal(self, flows) -> np.ndarray:
+        """(f,) int64 ps: no flow can be faster than its payload at the links' rate and the shortest way's delay."""
+        hops = 2  # of two hosts on one switch
+        return -(-flows.size.astype(object) * 8 * s // self.link).astype(np.int64) + hops * self.delay
+
+    def transfer(self, flows) -> int:
+        """ps in which links could carry all flows, if nothing but their payload took time (§6.1)."""
+        load = np.zeros(self.network.graph.ports, object)
+        if self.network.tree is None:
+            own = self.network.host_port
+            np.add.at(load, own[flows.src], flows.size.astype(object))
+            np.add.at(load, own[flows.dst] ^ 1, flows.size.astype(object))
+        else:
+            pairs, which = np.unique(np.stack([flows.src, flows.dst]), axis=1, return_inverse=True)
+            total = np.zeros(pairs.shape[1], object)
+            np.add.at(total, which.reshape(-1), flows.size.astype(object))
+            for (i, j), size in zip(pairs.T.tolist(), total, strict=True):
+                load[self.network.path(i, j)] += size
+        return int(max(load, default=0)) * 8 * s // self.link
+
+    @property
+    def control_rate(self) -> float:
+        """b/s of frames to one host (§6.5)."""
+        return 2 * FRAME * 8 * s / self.cycle
+
+    @property
+    def payload_rate(self) -> float:
+        """b/s of payload of a host that has every slot."""
+        return self.rate * self.mtu / (self.mtu + self.overhead) * self.sending / self.cycle
+
+    @property
+    def spacing(self) -> int:
+        """Time from one frame of a NIC to its next."""
+        return wire_time(FRAME + GAP, self.link)

@@ -1,0 +1,103 @@
+"""What a run of TDMA knows, as arrays: for the kernel, which does not ask Python from one round to the next."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+STOP, GO = 0, 1  # frames of a cycle
+NEVER = 1 << 62  # ps, and bytes without a limit
+
+Number = IntEnum(
+    "Number",
+    "HOSTS SLOTS SLOT GUARD CYCLE PERMIT LEAD AGE COMPUTE SPACING TRANSIT LAG JITTER LOSS MTU OVERHEAD STORE BUFFER "
+    "SEND RECEIVE DRAIN SILENCE",
+    start=0,
+)
+Number.__doc__ = "Places of the numbers that describe a run."
+
+Count = IntEnum(
+    "Count",
+    "CYCLE FIRST BEGIN DEATH READY ADOPTED NOW ADMITTED FINISHED SHORT FRAMES MISSED GRANTS UNUSED LATE STREAMS SENT "
+    "DELIVERED OVERLAPS INTERLEAVED QUEUED QUEUE DROPPED STRANDED OVERRUNS REUSED OVERFLOWS SKIPPED OFFERED",
+    start=0,
+)
+Count.__doc__ = "Places of the clock and of the counters of a run."
+
+
+class Fixed(NamedTuple):
+    """What no step changes. n hosts, f flows, ports as in `Topology`."""
+
+    number: np.ndarray  # (len(Number),) int64
+    keys: np.ndarray  # (2,) uint64  of the streams of reactions and of losses
+    packet: np.ndarray  # (mtu + 1,) int64  ps of a packet with so many bytes of payload
+    aside: np.ndarray  # (mtu + 1,) int64  the same outside the slots
+    delay: np.ndarray  # (ports,) int64  ps along a link and through the switch at its end
+    own: np.ndarray  # (n,) int32  port of a host
+    nic: np.ndarray  # (n,) int32  NIC of the manager that serves a host
+    before: np.ndarray  # (n,) int64  frames of its NIC before those of its switch
+    firsts: np.ndarray  # (nics, switches) int64  the same for each switch of a NIC
+    switches: np.ndarray  # (nics,) int64  switches of a NIC
+    frames: np.ndarray  # (nics,) int64  hosts of a NIC
+    place: np.ndarray  # (n,) int64  place of a host in its switch
+    mates: np.ndarray  # (n,) int64  hosts of its switch
+    offset: np.ndarray  # (nics,) int64  ps by which a NIC's clock is late
+    drift: np.ndarray  # (nics,) int64  ppb by which it is slow
+    src: np.ndarray  # (f,) int32
+    dst: np.ndarray  # (f,) int32
+    size: np.ndarray  # (f,) int64
+    start: np.ndarray  # (f,) int64
+    short: np.ndarray  # (f,) bool  sent outside the slots
+    ways: np.ndarray  # (n, n, hops) int32  ports of short flows, -1 beyond the last; empty without them
+
+
+class State(NamedTuple):
+    """What a step may change."""
+
+    count: np.ndarray  # (len(Count),) int64
+    fingerprint: np.ndarray  # (2,) uint64
+    left: np.ndarray  # (n, n) int64  [i, j]  bytes that wait at i for j
+    got: np.ndarray  # (n, n) int64  [i, j]  bytes that have arrived at j from i
+    held: np.ndarray  # (n, n) int64  [i, j]  bytes in j's receive buffer from i that were not read
+    read: np.ndarray  # (n, n) int64  [i, j]  ps up to which that is known
+    head: np.ndarray  # (n, n) int64  [i, j]  the flow whose bytes come next, or -1
+    tail: np.ndarray  # (n, n) int64  [i, j]  the last flow that waits, or -1
+    next: np.ndarray  # (f,) int64  the flow behind this one in its pair
+    done: np.ndarray  # (f,) int64  bytes of a flow that have arrived
+    finish: np.ndarray  # (f,) int64  ps, or -1
+    busy: np.ndarray  # (ports,) int64  ps until which a port sends what came before
+    coming: np.ndarray  # (ports,) int64  ps until which that was still arriving
+    used: np.ndarray  # (ports,) int64  the last cycle that granted a port
+    beside: np.ndarray  # (ports,) int64  as busy, for short flows
+    dead: np.ndarray  # (n,) bool  hosts that are down
+    waiting: np.ndarray  # (n, n) int64  [i, j]  bytes that i last reported
+    room: np.ndarray  # (n, n) int64  [i, j]  bytes that j last said it can take from i
+    seen: np.ndarray  # (n,) int64  the last cycle that a host's report includes
+    heard: np.ndarray  # (n,) int64  cycle in which it came, or -1
+    rounds: np.ndarray  # (ring,) int64  round whose grants are in that place of the ring, or -1
+    many: np.ndarray  # (ring,) int64  how many they are
+    when: np.ndarray  # (ring, most) int32  slot of a grant
+    frm: np.ndarray  # (ring, most) int32
+    to: np.ndarray  # (ring, most) int32
+    given: np.ndarray  # (ring, most) int64  bytes
+    path: np.ndarray  # (ring, most, hops) int32  ports, -1 beyond the last
+
+
+def zeros(n: int, flows: int, ports: int, ring: int, most: int, hops: int) -> State:
+    """The state of a run in which nothing has happened."""
+    from weft.engine import fingerprint
+
+    square, grants = (n, n), (ring, most)
+    shapes = {
+        "count": len(Count), "left": square, "got": square, "held": square, "read": square, "head": square,
+        "tail": square, "next": flows, "done": flows, "finish": flows, "busy": ports, "coming": ports, "used": ports,
+        "beside": ports, "waiting": square, "room": square, "seen": n, "heard": n, "rounds": ring, "many": ring,
+        "given": grants,
+    }  # fmt: skip
+    nobody = {"head", "tail", "next", "finish", "used", "seen", "heard", "rounds"}
+    made = {name: np.full(shape, -1 if name in nobody else 0, np.int64) for name, shape in shapes.items()}
+    made |= {name: np.zeros(grants, np.int32) for name in ("when", "frm", "to")}
+    made |= {"fingerprint": fingerprint.start(), "dead": np.zeros(n, np.bool_)}
+    state = State(**made, path=np.full((*grants, hops), -1, np.int32))
+    state.count[[Count.DEATH, Count.ADOPTED]] = NEVER, -1
+    return state

@@ -1,0 +1,133 @@
+"""The kernel against its twin, which has the real manager and agents, and both against packets."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.engine import fingerprint
+from weft.fabrics.tdma.core import Core
+from weft.fabrics.tdma.fabric import TDMA
+from weft.fabrics.tdma.kernel import DONE
+from weft.fabrics.tdma.packets import Window, carry
+from weft.fabrics.tdma.reference import Room
+from weft.fabrics.tdma.state import Count
+from weft.units import KB, MB, Gbps, Mbps, ms, us
+from weft.workload.flows import Flows
+
+END = 400 * ms
+
+
+def drawn(nodes, seed, count=30, most=2 * MB, span=20 * ms):
+    """Flows of all sizes between random hosts."""
+    rng = np.random.default_rng(seed)
+    src = rng.integers(0, nodes, count)
+    dst = (src + rng.integers(1, nodes, count)) % nodes
+    size = rng.integers(1, most, count)
+    size[rng.random(count) < 0.2] = rng.integers(1, 3000, (rng.random(count) < 0.2).sum() or 1)[0]
+    return Flows.of(nodes=nodes, src=src, dst=dst, size=size, start=np.sort(rng.integers(0, span, count)))
+
+
+def ran(fabric, flows, seed, budget=1 << 40):
+    """A run to its end by the kernel, in steps that stop at failures."""
+    core = Core(fabric, flows, seed)
+    while True:
+        stop = END if core.next_change is None else min(END, core.next_change)
+        why = core.step(stop, budget)
+        if why == DONE or (stop == END and why == 0):
+            return core
+        if why == 0:
+            core.change()
+
+
+def same(core, room):
+    """Whether kernel and twin saw the same, to the last bit."""
+    count = core.state.count
+    assert core.state.finish.tolist() == room.finish
+    assert fingerprint.show(core.state.fingerprint) == str(room.print_)
+    pairs = {Count.OVERLAPS: room.overlaps, Count.INTERLEAVED: room.interleaved, Count.QUEUE: room.queue,
+             Count.DROPPED: room.dropped, Count.STRANDED: room.stranded, Count.SENT: room.sent}  # fmt: skip
+    assert {k.name: int(count[k]) for k in pairs} == {k.name: value for k, value in pairs.items()}
+
+
+CASES = {
+    "switch": dict(nodes=6),
+    "tree": dict(nodes=9, topology="tree"),
+    "cut through": dict(nodes=5, switching="cut"),
+    "no guard": dict(nodes=6, guard=0, topology="tree"),
+    "tiny buffer": dict(nodes=6, guard=1 * us, topology="tree", buffer=10 * KB, jitter=50 * us),
+    "software": dict(nodes=5, reaction="software", permit=600 * us),
+    "lossy": dict(nodes=6, loss=0.1),
+    "sockets": dict(nodes=5, send_buffer=100 * KB),
+    "slow readers": dict(nodes=4, receive_buffer=500 * KB, reading=500 * Mbps),
+    "old reports": dict(nodes=5, lead=3, age=2, compute=500 * us),
+    "late schedules": dict(nodes=5, compute=2 * ms),
+    "skewed": dict(nodes=9, topology="tree", skew=5 * us, drift=1000),
+    "one NIC": dict(nodes=9, topology="tree", nics=1),
+    "inside": dict(nodes=4, inside=True, mtu=1500),
+    "greedy": dict(nodes=8, topology="leafspine", scheduler="greedy"),
+    "bvn": dict(nodes=5, scheduler="bvn"),
+    "short": dict(nodes=6, topology="tree", short=100 * KB, reserve=1 * Gbps),
+    "dead host": dict(nodes=5, fail="node 2 at 15ms until 60ms", silence=2),
+    "dead manager": dict(nodes=5, fail="manager 0 at 30ms until 45ms"),
+    "standby": dict(nodes=5, fail="manager 0 at 30100us", patience=2 * ms),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_kernel_sends_what_its_twin_sends(case):
+    for seed in range(2):
+        fabric = TDMA(**CASES[case])
+        flows = drawn(fabric.nodes, seed)
+        room = Room(fabric, flows, seed)
+        room.run(END)
+        core = ran(fabric, flows, seed)
+        same(core, room)
+        assert -1 not in room.finish, case
+
+
+def test_where_a_step_ends_changes_nothing():
+    fabric = TDMA(**CASES["lossy"])
+    flows = drawn(fabric.nodes, 3)
+    whole, pieces = ran(fabric, flows, 3), Core(fabric, flows, 3)
+    until = 0
+    while pieces.finished < len(flows):
+        until += 1_234_567_891
+        while pieces.step(until, 17) == 1:
+            pass
+    assert pieces.state.finish.tolist() == whole.state.finish.tolist()
+    assert pieces.state.fingerprint.tolist() == whole.state.fingerprint.tolist()
+
+
+# ---------------------------------------------------------------- packets
+
+
+def packets(fabric, room):
+    windows = [Window(i, begin, end, size, path) for i, j, begin, end, size, path, _, _ in room.streams]
+    return carry(windows, rate=fabric.rate, mtu=fabric.mtu, overhead=fabric.overhead, delay=fabric.delay,
+                 buffer=fabric.buffer, store=fabric.switching == "store")  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ["switch", "tree", "cut through", "software", "lossy", "inside", "skewed", "greedy"])
+def test_slots_that_belong_to_one_sender_are_what_their_packets_do(case):
+    fabric = TDMA(**CASES[case])
+    for seed in range(3):
+        room = Room(fabric, drawn(fabric.nodes, seed), seed)
+        room.run(END)
+        assert room.interleaved == 0 and room.dropped == 0
+        seen = packets(fabric, room)
+        assert seen.arrived == [time for *_, time in room.streams]
+        assert seen.bytes == [size for *_, size, _ in room.streams] and seen.dropped == 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 20))
+def test_streams_that_mingle_end_within_what_they_mingle_of_what_packets_do(seed, guard):
+    fabric = TDMA(nodes=6, topology="tree", guard=guard * us, jitter=20 * us, mtu=1500)
+    room = Room(fabric, drawn(6, seed, count=12), seed)
+    room.run(END)
+    seen = packets(fabric, room)
+    longest = 60 * us  # two hosts are at most lag, jitter and frames apart
+    for mine, theirs in zip([time for *_, time in room.streams], seen.arrived, strict=True):
+        assert abs(mine - theirs) <= longest
+    assert abs(seen.queue - room.queue) <= fabric.rate * longest // 8 // 10**12
