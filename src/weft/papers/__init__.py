@@ -47,6 +47,13 @@ MODULES = {
     "merchant/growth": "merchant.growth",
     "merchant/wiring": "merchant.wiring",
     "merchant/permutation": "merchant.permutation",
+    "tdma/pause": "tdma.pause",
+    "tdma/spread": "tdma.spread",
+    "tdma/7": "tdma.fig07",
+    "tdma/8": "tdma.fig08",
+    "tdma/9": "tdma.rtt",
+    "tdma/11": "tdma.fig11",
+    "tdma/12": "tdma.oscillation",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 

@@ -1,0 +1,35 @@
+"""Practical TDMA for Datacenter Ethernet (EuroSys '12): its figures, of which only captions and text were left to us.
+
+So there is no printed point to draw beside ours, and what the text says of a testbed's hardware (Figs. 1 to 5) can be
+modelled but not reproduced.
+"""
+
+from weft.fabrics.packet import Packet
+from weft.fabrics.tdma.core import Core
+from weft.fabrics.tdma.fabric import TDMA
+from weft.fabrics.tdma.kernel import DONE, REACHED
+from weft.units import KB, Time, ms, ns
+
+HOSTS = 24
+BUFFER = 480 * KB  # of a port of a Nexus 5000, as its data sheet says; the paper does not
+RTO = 200 * ms  # Linux
+
+
+def carried(fabric: TDMA, flows, *, seed: int = 1, until: Time = 10**16, every: Time | None = None):
+    """(the run at its end, [(ps, bytes that have arrived of each pair), …] every so often)."""
+    core, progress, moment = Core(fabric, flows, seed), [], 0
+    while True:
+        moment = until if every is None else min(until, moment + every)
+        why = core.step(moment, 1 << 60)
+        if every is not None:
+            progress.append((moment, core.state.got.copy()))
+        if why == DONE or (why == REACHED and moment == until):
+            return core, progress
+
+
+def tcp(topology: str, mtu: int) -> Packet:
+    """The same hosts and links with TCP (NewReno with SACK) and switches that drop what does not fit."""
+    return Packet(
+        hosts=HOSTS, topology="single" if topology == "switch" else topology, mtu=mtu, buffer=BUFFER // mtu, rto=RTO,
+        transport="tcp:sack=true", delay=500 * ns,
+    )  # fmt: skip
