@@ -1,7 +1,7 @@
 """Every real room, small: what shared machinery is tested on. A fabric that is in the registry must be here."""
 
 import weft
-from weft.units import us
+from weft.units import KB, Gbps, ns, us
 
 SMALL = {
     "shoal": [
@@ -32,6 +32,16 @@ SMALL = {
         weft.Merchant(radix=8, pods=1, uplink_cards=1, transport="dctcp"),
         weft.Merchant(radix=8, pods=3, transport="ndp:rto_min=100us", fail="core-card 1 at 5us until 60us",
                       grow="pods=2 core_cards=1 until 20us", converge=10 * us),
+    ],
+    "tdma": [
+        weft.TDMA(nodes=8, slot=3 * us, guard=500 * ns, round=20 * us, mtu=1000, lag=100 * ns, jitter=99 * ns, delay=0),
+        weft.TDMA(nodes=9, topology="tree", slot=2 * us, guard=200 * ns, round=12 * us, mtu=500, lag=0, jitter=50 * ns,
+                  delay=10 * ns, loss=0.02, short=2 * KB, reserve=1 * Gbps),
+        weft.TDMA(nodes=8, topology="leafspine", scheduler="greedy", slot=3 * us, guard=100 * ns, round=20 * us,
+                  mtu=1500, lag=0, jitter=0, delay=0, patience=10 * us,
+                  fail="node 3 at 50us until 90us, manager 0 at 100us"),
+        weft.TDMA(nodes=6, scheduler="bvn", slot=3 * us, guard=100 * ns, round=20 * us, lag=0, jitter=0, delay=0,
+                  send_buffer=8 * KB, receive_buffer=20 * KB, reading=5 * Gbps),
     ],
 }  # fmt: skip
 FLOWS = [

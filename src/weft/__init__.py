@@ -20,6 +20,7 @@ _WHERE = {
     "Crossbar": "weft.fabrics.crossbar",
     "Packet": "weft.fabrics.packet",
     "Merchant": "weft.fabrics.merchant.fabric",
+    "TDMA": "weft.fabrics.tdma",
     # how it is run
     **dict.fromkeys(("run", "Interrupted"), "weft.experiment"),
     "Checkpoint": "weft.checkpoint",

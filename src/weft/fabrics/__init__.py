@@ -5,6 +5,7 @@ FABRICS = {
     "crossbar": "weft.fabrics.crossbar:Crossbar",
     "packet": "weft.fabrics.packet:Packet",
     "merchant": "weft.fabrics.merchant.fabric:Merchant",
+    "tdma": "weft.fabrics.tdma:TDMA",
 }
 
 # Rooms that describe a network of another room, and run as it does.

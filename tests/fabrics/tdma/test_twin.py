@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.engine import fingerprint
-from weft.fabrics.tdma.core import Core
 from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.kernel import DONE
 from weft.fabrics.tdma.packets import Window, carry
@@ -30,7 +29,7 @@ def drawn(nodes, seed, count=30, most=2 * MB, span=20 * ms):
 
 def ran(fabric, flows, seed, budget=1 << 40):
     """A run to its end by the kernel, in steps that stop at failures."""
-    core = Core(fabric, flows, seed)
+    core = fabric.prepare(flows, seed=seed)
     while True:
         stop = END if core.next_change is None else min(END, core.next_change)
         why = core.step(stop, budget)
@@ -89,7 +88,7 @@ def test_the_kernel_sends_what_its_twin_sends(case):
 def test_where_a_step_ends_changes_nothing():
     fabric = TDMA(**CASES["lossy"])
     flows = drawn(fabric.nodes, 3)
-    whole, pieces = ran(fabric, flows, 3), Core(fabric, flows, 3)
+    whole, pieces = ran(fabric, flows, 3), fabric.prepare(flows, seed=3)
     until = 0
     while pieces.finished < len(flows):
         until += 1_234_567_891

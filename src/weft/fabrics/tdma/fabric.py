@@ -2,18 +2,21 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
+from os.path import isfile
 from typing import Literal
 
 import numpy as np
 
 from weft import failures, random
 from weft.errors import require
+from weft.fabrics.base import Fabric
 from weft.fabrics.tdma.hosts import REACTIONS_BY_NAME, Reaction
 from weft.fabrics.tdma.manager import Nics
 from weft.fabrics.tdma.network import Network
 from weft.fabrics.tdma.plan import DEFAULT
 from weft.topology.clos import topology, tree
-from weft.units import KB, Gbps, Rate, Size, Time, ms, ns, param, s, us, wire_time
+from weft.units import KB, Gbps, Rate, Size, Time, ms, ns, param, s, show_number, us, wire_time
 from weft.wire.pfc import CLASSES, FRAME, GAP
 
 SKEWS = 0x74646D03  # stream of the clocks of NICs
@@ -22,7 +25,7 @@ LONGEST = 10**15  # ps
 
 
 @dataclass(frozen=True, kw_only=True)
-class TDMA:
+class TDMA(Fabric):
     """Hosts on Ethernet that send when a fabric manager tells them to, and to whom it tells them (EuroSys '12)."""
 
     nodes: int = param(24, "hosts in the network", also="hosts")
@@ -172,9 +175,41 @@ class TDMA:
         return out
 
     def ideal(self, flows) -> np.ndarray:
-        """(f,) int64 ps: no flow can be faster than its payload at the links' rate and the shortest way's delay."""
-        hops = 2  # of two hosts on one switch
-        return -(-flows.size.astype(object) * 8 * s // self.link).astype(np.int64) + hops * self.delay
+        """(f,) int64 ps: no flow can be faster than its payload at the links' rate and two links' delay."""
+        bits = 8 * s // gcd(8 * s, self.link)
+        size = flows.size if int(flows.size.max(initial=0)) * bits < 2**62 else flows.size.astype(object)
+        return (-(-size * bits // (self.link // gcd(8 * s, self.link)))).astype(np.int64) + 2 * self.delay
+
+    # a run
+
+    def memory(self, demand) -> int:
+        """Bytes of the tables of pairs, flows, ports and grants."""
+        n = self.nodes
+        grants = (self.silence + 3) * self.slots * n * (2 * 8 + 3 * 4 + 8 * 4)
+        return 12 * 8 * n * n + 64 * len(demand) + 64 * self.network.graph.ports + grants + 512 * 8 * n
+
+    def prepare(self, demand, *, seed: int = 0):
+        """A run before its first cycle."""
+        from weft.fabrics.tdma.run import SlotRun
+
+        return SlotRun(self, demand, seed)
+
+    def inputs(self):
+        """The edge list, where the topology is one."""
+        return (self.topology,) if isfile(self.topology) else ()
+
+    @staticmethod
+    def facts(summary):
+        """Lines of a run's table: how near it came to what links allow, and what became of slots."""
+        slots, overlap, control = summary["slots"], summary["overlap"], summary["control"]
+        if summary["efficiency"] is not None:
+            finish, ideal = show_number(summary["finish_s"]), show_number(summary["ideal_s"])
+            yield "transfer", f"{finish} s, {100 * summary['efficiency']:.2f} % of what links allow ({ideal} s)"
+        yield "slots", f"{slots['granted']:,} granted, {slots['unused']:,} of them not used"
+        met = f"{overlap['streams']:,} streams met an earlier one, by {show_number(overlap['mean_us'])} us"
+        yield "overlap", met if overlap["streams"] else "no stream met an earlier one"
+        rate, share = show_number(control["rate_mbps_per_host"]), show_number(100 * control["overhead"])
+        yield "control", f"{control['frames']:,} frames, {rate} Mb/s per host, which costs {share} % of a link"
 
     def transfer(self, flows) -> int:
         """ps in which links could carry all flows, if nothing but their payload took time (§6.1)."""

@@ -218,6 +218,7 @@ def _stream(i, j, begin, end, bytes_, path, fixed, state):
     bytes_ = min(bytes_, -(-(end - begin) // whole) * mtu)  # a packet that was begun is finished
     count[Count.STREAMS] += 1
     count[Count.SENT] += bytes_
+    count[Count.PACKETS] += -(-bytes_ // mtu)
     dropped = np.int64(0)
     at, last = begin, begin  # when the first and the last packet are at the port
     served = begin
@@ -331,7 +332,7 @@ def cycles(until, budget, fixed, state):
     number, count = fixed.number, state.count
     n, slots = number[HOSTS], number[SLOTS]
     while True:
-        if count[Count.FINISHED] == fixed.size.size:
+        if count[Count.FINISHED] >= count[Count.GOAL]:
             return DONE
         c = count[Count.CYCLE]
         time = count[Count.BEGIN] + (c - count[Count.FIRST]) * number[CYCLE]

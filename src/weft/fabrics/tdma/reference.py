@@ -237,7 +237,7 @@ class Room:
 
     def _beside(self, f, i, j, size, start):
         """A short flow, in the bandwidth that is kept for such."""
-        from weft.fabrics.tdma.core import _shortest
+        from weft.fabrics.tdma.run import _shortest
 
         network = self.fabric.network
         path = network.path(i, j) if network.tree is not None else _shortest(network, i, j)

@@ -19,7 +19,8 @@ Number.__doc__ = "Places of the numbers that describe a run."
 Count = IntEnum(
     "Count",
     "CYCLE FIRST BEGIN DEATH READY ADOPTED NOW ADMITTED FINISHED SHORT FRAMES MISSED GRANTS UNUSED LATE STREAMS SENT "
-    "DELIVERED OVERLAPS INTERLEAVED QUEUED QUEUE DROPPED STRANDED OVERRUNS REUSED OVERFLOWS SKIPPED OFFERED",
+    "PACKETS DELIVERED OVERLAPS INTERLEAVED QUEUED QUEUE DROPPED STRANDED OVERRUNS REUSED OVERFLOWS SKIPPED "
+    "OFFERED GOAL",
     start=0,
 )
 Count.__doc__ = "Places of the clock and of the counters of a run."
@@ -99,5 +100,5 @@ def zeros(n: int, flows: int, ports: int, ring: int, most: int, hops: int) -> St
     made |= {name: np.zeros(grants, np.int32) for name in ("when", "frm", "to")}
     made |= {"fingerprint": fingerprint.start(), "dead": np.zeros(n, np.bool_)}
     state = State(**made, path=np.full((*grants, hops), -1, np.int32))
-    state.count[[Count.DEATH, Count.ADOPTED]] = NEVER, -1
+    state.count[[Count.DEATH, Count.ADOPTED, Count.GOAL]] = NEVER, -1, flows
     return state

@@ -4,10 +4,9 @@ So there is no printed point to draw beside ours, and what the text says of a te
 modelled but not reproduced.
 """
 
+from weft.engine.loop import DONE, REACHED
 from weft.fabrics.packet import Packet
-from weft.fabrics.tdma.core import Core
 from weft.fabrics.tdma.fabric import TDMA
-from weft.fabrics.tdma.kernel import DONE, REACHED
 from weft.units import KB, Time, ms, ns
 
 HOSTS = 24
@@ -17,7 +16,7 @@ RTO = 200 * ms  # Linux
 
 def carried(fabric: TDMA, flows, *, seed: int = 1, until: Time = 10**16, every: Time | None = None):
     """(the run at its end, [(ps, bytes that have arrived of each pair), …] every so often)."""
-    core, progress, moment = Core(fabric, flows, seed), [], 0
+    core, progress, moment = fabric.prepare(flows, seed=seed), [], 0
     while True:
         moment = until if every is None else min(until, moment + every)
         why = core.step(moment, 1 << 60)

@@ -57,6 +57,15 @@ class Scheduler:
         """A schedule of `slots` slots."""
         raise NotImplementedError
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What it remembers from round to round, by name; `restore` writes into the same arrays."""
+        return {}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Remember what `arrays` gave."""
+        for name, own in self.arrays().items():
+            own[:] = arrays[name]
+
     def _check(self, demand, slots):
         require(demand.hosts == self.network.hosts, "demand", f"of {self.network.hosts} hosts", demand.hosts)
         require(1 <= slots <= MOST_SLOTS, "slots", f"from 1 to {MOST_SLOTS:,}", slots)

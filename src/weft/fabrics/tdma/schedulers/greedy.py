@@ -300,6 +300,9 @@ class Greedy(Scheduler):
         self.order = np.arange(n, dtype=np.int32)
         self.pointer = (np.arange(n, dtype=np.int32) + 1) % n
 
+    def arrays(self):
+        return {"order": self.order, "pointer": self.pointer, "waiting": self._load.waiting}
+
     def bound(self, slots):
         """A host that has bytes becomes the first in the order within n slots, and the first is never refused."""
         return None if self._load.waiting.any() else self.network.hosts

@@ -52,7 +52,10 @@ class Heaviest(_Switch):
 
     def __init__(self, network):
         super().__init__(network)
-        self.slot = 0
+        self._clock = np.zeros(1, np.int64)  # slots planned so far
+
+    def arrays(self):
+        return {"clock": self._clock}
 
     def bound(self, slots):
         return None  # a pair with few bytes may wait as long as others have many
@@ -67,10 +70,10 @@ class Heaviest(_Switch):
             if not left.any():
                 break
             parts = np.minimum(-(-left * FINE // self._pair), FINE * LONG)
-            noise = random.words(own, n * n, (self.slot + t) * n * n).reshape(n, n) >> np.uint64(64 - NOISE)
+            noise = random.words(own, n * n, (int(self._clock[0]) + t) * n * n).reshape(n, n) >> np.uint64(64 - NOISE)
             weight = np.where(left > 0, (parts << NOISE) + noise.astype(np.int64), 0)
             self._serve(t, linear_sum_assignment(weight, maximize=True), left, rows)
-        self.slot += slots
+        self._clock += slots
         return self._schedule(slots, np.concatenate(rows))
 
 
@@ -86,6 +89,12 @@ class Birkhoff(_Switch):
     def __init__(self, network):
         super().__init__(network)
         self._batch = []  # permutations that are still to come, the next one last
+
+    def arrays(self):
+        return {"batch": np.array(self._batch, np.int64).reshape(-1, self.network.hosts)}
+
+    def restore(self, arrays):
+        self._batch = list(arrays["batch"])
 
     def bound(self, slots):
         """Two batches: a demand that came just after a snapshot is served by the end of the next batch."""

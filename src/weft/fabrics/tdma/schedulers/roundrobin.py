@@ -262,8 +262,8 @@ class RoundRobin(Scheduler):
         super().__init__(network)
         tree, n = network.tree, network.hosts
         levels = int(tree.depth.max())
-        self._rank = np.full(network.graph.nodes, -1, np.int32)
-        self._rank[tree.inner] = np.arange(len(tree.inner))
+        self.rank = np.full(network.graph.nodes, -1, np.int32)
+        self.rank[tree.inner] = np.arange(len(tree.inner))
         pointer = np.zeros((n, levels), np.int32)
         for place, host in enumerate(tree.order):
             a = host
@@ -285,6 +285,9 @@ class RoundRobin(Scheduler):
         """Until it is overdue, and all others that are; with equal weights."""
         return 2 * self.network.hosts
 
+    def arrays(self):
+        return self.memory._asdict()
+
     def plan(self, demand, slots):
         tree = self.network.tree
         self._check(demand, slots)
@@ -294,5 +297,5 @@ class RoundRobin(Scheduler):
         cost = SCALE // np.maximum(1, total[tree.last] - total[tree.first])
         out = room_for(slots * self.network.hosts, 2 * int(tree.depth.max()))
         patience = -(-total[-1] // demand.weights[tree.order])
-        grants = fill(left, slots, tree, self._rank, self.network.capacity, cost, patience, self.memory, out)
+        grants = fill(left, slots, tree, self.rank, self.network.capacity, cost, patience, self.memory, out)
         return grants_of(self.network, slots, out, grants)

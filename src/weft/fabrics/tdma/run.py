@@ -3,6 +3,9 @@
 import numpy as np
 
 from weft import random
+from weft.engine import loop
+from weft.engine.fingerprint import show
+from weft.fabrics.base import Run
 from weft.fabrics.tdma import kernel
 from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.manager import by_switch
@@ -11,25 +14,35 @@ from weft.fabrics.tdma.schedulers import scheduler
 from weft.fabrics.tdma.schedulers.base import room_for
 from weft.fabrics.tdma.schedulers.roundrobin import SCALE, RoundRobin
 from weft.fabrics.tdma.state import NEVER, Count, Fixed, Number, State, zeros
+from weft.metrics.observation import Lost, Observation, Queue
+from weft.units import Mbps, us
+from weft.units import s as second
+from weft.wire.pfc import FRAME
+
+MOST_HOPS = 8  # of a path in a network with loops
 
 
-class Core:
-    """Slots of a network with these flows; `step` lets time pass."""
+class SlotRun(Run):
+    """A network at work in slots that a manager gives out."""
 
-    def __init__(self, fabric: TDMA, flows, seed: int):
-        self.fabric, self.flows, self.seed = fabric, flows, seed
-        network = fabric.network
+    unit = "host-slots"
+    budget = 1 << 12
+
+    def __init__(self, fabric: TDMA, demand, seed: int = 0):
+        super().__init__(fabric, demand, seed=seed, every=fabric.round)
+        network, flows = fabric.network, demand.table
         self.scheduler = scheduler(fabric.scheduler, network)
         n, graph = network.hosts, network.graph
         self.fixed = _fixed(fabric, flows, seed)
-        hops = 2 * int(network.tree.depth.max()) if network.tree is not None else 8
+        hops = 2 * int(network.tree.depth.max()) if network.tree is not None else MOST_HOPS
         self.state: State = zeros(n, len(flows), graph.ports, fabric.silence + 3, fabric.slots * n, hops)
         self.direct = isinstance(self.scheduler, RoundRobin)
-        self._want = np.zeros((n, n), np.int64)
-        self._room = np.zeros((n, n), np.int64)
+        self._want, self._room = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64)
         self._inputs = self._planning(hops) if self.direct else None
         self.events = _events(fabric, seed)
+        self.past = 0  # events that have been
         self._replaced = -1  # ps at which a standby takes over from a manager that is dead; -1 for nobody
+        self.now = 0
         self._foresee()
 
     def _planning(self, hops):
@@ -37,18 +50,40 @@ class Core:
         network, tree, n = self.scheduler.network, self.scheduler.network.tree, self.scheduler.network.hosts
         cost = SCALE // np.maximum(1, (tree.last - tree.first).astype(np.int64))
         out = room_for(self.fabric.slots * n, hops)
-        return tree, self.scheduler._rank, network.capacity, cost, np.full(n, n, np.int64), self.scheduler.memory, out
+        return tree, self.scheduler.rank, network.capacity, cost, np.full(n, n, np.int64), self.scheduler.memory, out
+
+    @property
+    def finished(self) -> int:
+        return int(self.state.count[Count.FINISHED])
+
+    @property
+    def work(self) -> int:
+        return int(self.state.count[Count.CYCLE]) * self.fabric.nodes
 
     # ------------------------------------------------------------ time
 
     @property
     def next_change(self) -> int | None:
         """ps of the next failure or repair."""
-        coming = [self.events[0][0]] if self.events else []
+        coming = [self.events[self.past][0]] if self.past < len(self.events) else []
         return min([*coming, *([self._replaced] if self._replaced >= 0 else [])], default=None)
 
-    def step(self, until: int, budget: int) -> int:
-        """Let cycles pass that begin before `until`; says why it ended: REACHED, PAUSED or DONE."""
+    def step(self, until, budget):
+        """Let cycles pass that begin before `until`; what a slot carries is there when it has crossed the network."""
+        why = self._step(until, budget)
+        count = self.state.count
+        begin = int(count[Count.BEGIN] + (count[Count.CYCLE] - count[Count.FIRST]) * self.fabric.cycle)
+        if why == loop.REACHED and count[Count.DEATH] <= begin and self.next_change is None:
+            why = loop.DONE  # there is no manager, and none will come
+        if why == loop.REACHED:
+            self.now = max(self.now, until)
+        elif why == loop.PAUSED:
+            self.now = max(self.now, min(begin, until))
+        else:
+            self.now = max(self.now, int(self.state.finish.max(initial=0)))
+        return why
+
+    def _step(self, until, budget):
         fixed, state = self.fixed, self.state
         if self.direct:
             return kernel.rounds(until, budget, fixed, state, self._want, self._room, *self._inputs)
@@ -61,15 +96,22 @@ class Core:
                 return why
             kernel.demand(cycle - 1, fixed, state, self._want, self._room)
             made = self.scheduler.plan(Demand(size=self._want.copy()), self.fabric.slots)
-            kernel.enter(
-                cycle - 1, made.when, made.src, made.dst, made.size, made.first, made.ports, fixed, state
-            )  # fmt: skip
+            arrays = made.when, made.src, made.dst, made.size, made.first, made.ports
+            kernel.enter(cycle - 1, *arrays, fixed, state)
 
-    def change(self) -> None:
-        """Take in what was to happen at `next_change`."""
+    def compile(self):
+        self._step(0, 0)
+        if not self.direct:  # on a state and a scheduler of their own
+            other = zeros(self.fabric.nodes, len(self.fixed.size), len(self.state.busy), 2, 1, self.state.path.shape[2])
+            kernel.demand(0, self.fixed, other, self._want, self._room)
+            made = scheduler(self.fabric.scheduler, self.fabric.network).plan(Demand(size=0 * self._want), 1)
+            kernel.enter(0, made.when, made.src, made.dst, made.size, made.first, made.ports, self.fixed, other)
+
+    def change(self):
         now = self.next_change
-        while self.events and self.events[0][0] == now:
-            _, kind, which, up = self.events.pop(0)
+        while self.past < len(self.events) and self.events[self.past][0] == now:
+            _, kind, which, up = self.events[self.past]
+            self.past += 1
             if kind == "node":
                 self.state.dead[which] = not up
             elif up:
@@ -78,6 +120,14 @@ class Core:
                 self._replaced = max(now, self._heartbeat() + self.fabric.patience)
         if self._replaced == now:
             self._begin(now)
+        self._despair()
+
+    def _despair(self):
+        """Do not wait for flows whose ends are dead for good."""
+        back = {which for _, kind, which, up in self.events[self.past :] if kind == "node" and up}
+        gone = np.array([h not in back for h in range(self.fabric.nodes)]) & self.state.dead
+        never = (gone[self.fixed.src] | gone[self.fixed.dst]) & (self.state.finish < 0)
+        self.state.count[Count.GOAL] = len(never) - int(never.sum())
 
     def _heartbeat(self) -> int:
         """When the manager that is dead last began a cycle."""
@@ -86,7 +136,7 @@ class Core:
 
     def _foresee(self):
         """Let the kernel know when the manager will die: frames that it will not send must be missed by then."""
-        deaths = [time for time, kind, _, up in self.events if kind == "manager" and not up]
+        deaths = [time for time, kind, _, up in self.events[self.past :] if kind == "manager" and not up]
         self.state.count[Count.DEATH] = min(deaths, default=NEVER)
 
     def _begin(self, now):
@@ -104,9 +154,100 @@ class Core:
         self._inputs = self._planning(state.path.shape[2]) if self.direct else None
         self._replaced = -1
 
-    @property
-    def finished(self) -> int:
-        return int(self.state.count[Count.FINISHED])
+    # ------------------------------------------------------------ what others see
+
+    def sample(self):
+        count, mtu = self.state.count, self.fabric.mtu
+        return {
+            "delivered_bytes": self.state.got.sum(0),
+            "finished": self.finished,
+            "waiting": int(self.state.left.sum()) // mtu,
+            "lost": int(count[Count.DROPPED] + count[Count.STRANDED]) // mtu,
+        }
+
+    def monitors(self, thorough=True):
+        count = self.state.count
+        inside = int(self.state.left.sum()) + int(self.state.got.sum())
+        return {
+            "conservation": int(inside != int(count[Count.OFFERED])),
+            "no_link_twice_in_a_slot": int(count[Count.REUSED]),
+            "receive_buffers": int(count[Count.OVERFLOWS]),
+        }
+
+    def arrays(self):
+        made = self.state._asdict()
+        made |= {f"scheduler.{name}": array for name, array in self.scheduler.arrays().items()}
+        return made | {"clock": np.array([self.now, self.past, self._replaced], np.int64)}
+
+    def restore(self, arrays):
+        for name, array in self.state._asdict().items():
+            array[:] = arrays[name]
+        self.scheduler.restore({name.partition(".")[2]: array for name, array in arrays.items() if "." in name})
+        self.now, self.past, self._replaced = arrays["clock"].tolist()
+
+    def observe(self) -> Observation:
+        fabric, state, c = self.fabric, self.state, self.state.count
+        flows = self.demand.table
+        ideal, last = fabric.transfer(flows), int(state.finish.max(initial=0))
+        done = len(flows) > 0 and self.finished == len(flows)
+        packet = fabric.mtu + fabric.overhead
+        queue = int(c[Count.QUEUE])
+        frames = int(c[Count.FRAMES])
+        sections = {
+            "finish_s": last / second if done else None,
+            "ideal_s": ideal / second,
+            "efficiency": ideal / last if done else None,
+            "control": {
+                "frames": frames,
+                "bytes": frames * FRAME,
+                "rate_mbps_per_host": fabric.control_rate / Mbps,
+                "overhead": fabric.control_rate
+                / 2
+                / fabric.link,  # the half that falls into guards costs nothing (§6.5)
+            },
+            "slots": {
+                "granted": int(c[Count.GRANTS]),
+                "used": int(c[Count.STREAMS]),
+                "unused": int(c[Count.UNUSED]),
+                "missed_frames": int(c[Count.MISSED]),
+                "late_schedule": int(c[Count.LATE]),
+                "without_stop": int(c[Count.OVERRUNS]),
+            },
+            "overlap": {
+                "streams": int(c[Count.OVERLAPS]),
+                "mingled": int(c[Count.INTERLEAVED]),
+                "mean_us": int(c[Count.QUEUED]) / max(1, int(c[Count.OVERLAPS])) / us,
+            },
+            "short_flows": int(c[Count.SHORT]),
+            "scheduler": {"name": fabric.scheduler, "bound_slots": self.scheduler.bound(fabric.slots)},
+        }
+        return Observation(
+            finish=state.finish.copy(),
+            received=state.done.copy(),
+            now=self.now,
+            unit="packets",
+            carried={"sent": int(c[Count.PACKETS]), "streams": int(c[Count.STREAMS])},
+            queue=Queue(max=-(-queue // packet), max_bytes=queue),
+            lost=Lost(
+                causes={"full": int(c[Count.DROPPED]) // fabric.mtu, "dead_host": int(c[Count.STRANDED]) // fabric.mtu},
+                flows=len(flows) - int(c[Count.GOAL]),
+            ),
+            half=self.half and (self.half[0], self.half[1]["delivered_bytes"]),
+            sections=sections,
+            monitors=self.monitors(),
+            fingerprint=show(state.fingerprint),
+            samples=self.series.columns(self.now, self.sample()),
+            work={"cycles": int(c[Count.CYCLE]), "node_slots": self.work, "seconds": self.seconds},
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self):
+        mingled = int(self.state.count[Count.INTERLEAVED])
+        if mingled:
+            yield (
+                f"{mingled} streams met another that was still arriving: their packets mingle, which is counted as a "
+                "queue of the later behind the earlier"
+            )
 
 
 def _fixed(fabric, flows, seed) -> Fixed:
