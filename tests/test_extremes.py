@@ -19,6 +19,7 @@ SMALL = {
     "shoal": {"nodes": "8"},
     "crossbar": {"ports": "4"},
     "packet": {"hosts": "4", "topology": "single"},
+    "tdma": {"nodes": "4"},
 }
 NEEDED = {
     "load": "0.5", "fan_in": "3", "fan_out": "3", "flows": "1", "mappers": "2", "reducers": "2", "path": "/none.csv",

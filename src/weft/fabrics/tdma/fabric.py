@@ -16,7 +16,7 @@ from weft.fabrics.tdma.manager import Nics
 from weft.fabrics.tdma.network import Network
 from weft.fabrics.tdma.plan import DEFAULT
 from weft.topology.clos import topology, tree
-from weft.units import KB, Gbps, Rate, Size, Time, ms, ns, param, s, show_number, us, wire_time
+from weft.units import KB, Gbps, Mbps, Rate, Size, Time, ms, ns, param, s, show_number, us, wire_time
 from weft.wire.pfc import CLASSES, FRAME, GAP
 
 SKEWS = 0x74646D03  # stream of the clocks of NICs
@@ -77,17 +77,19 @@ class TDMA(Fabric):
         require(1 <= self.mtu <= 65_535, "mtu", "from 1 to 65535 bytes", self.mtu)
         require(0 <= self.overhead <= 10_000, "overhead", "from 0 to 10000 bytes", self.overhead)
         require(0 <= self.delay <= 10**12, "delay", "from 0 to 1 s", self.delay)
-        for name in ("buffer", "short", "reserve", "skew", "drift"):
-            require(0 <= getattr(self, name) <= 2**62, name, "0 or more", getattr(self, name))
+        for name, most in (("buffer", 2**40), ("short", 10**9), ("reserve", 2**62), ("skew", 10**9), ("drift", 10**9)):
+            require(0 <= getattr(self, name) <= most, name, f"from 0 to {most:,}", getattr(self, name))
         for name in ("send_buffer", "receive_buffer", "reading"):
             value = getattr(self, name)
             require(value is None or 0 < value <= 2**62, name, "more than 0", value)
         require(self.reading is None or self.receive_buffer is not None, "receive_buffer", "given with reading", None)
         require(0 <= self.loss < 1, "loss", "from 0 to less than 1", self.loss)
-        require(self.permit is None or self.permit > 0, "permit", "more than 0", self.permit)
+        for name in ("permit", "patience"):
+            value = getattr(self, name)
+            require(value is None or 0 < value <= LONGEST, name, "more than 0 and at most 1000 s", value)
         require(self.silence >= 1, "silence", "at least 1 round", self.silence)
         require(self.reserve < self.link, "reserve", "less than the link", self.reserve)
-        require(not self.short or self.reserve, "reserve", "more than 0 for short flows", self.reserve)
+        require(not self.short or self.reserve >= Mbps, "reserve", "at least 1 Mb/s for short flows", self.reserve)
         require(self.nics >= 0, "nics", "0 or more", self.nics)
         early = self.patience is not None and self.patience < self.cycle
         require(not early, "patience", f"at least a cycle of {self.cycle} ps", self.patience)
@@ -164,8 +166,8 @@ class TDMA(Fabric):
         words = random.words(random.key(seed, SKEWS), 2 * count)
         return Nics(
             count=count, link=self.link,
-            offset=tuple(random.below(words[:count], min(self.skew, 2**31 - 2) + 1).tolist()),
-            drift=tuple(random.below(words[count:], min(self.drift, 2**31 - 2) + 1).tolist()),
+            offset=tuple(random.below(words[:count], self.skew + 1).tolist()),
+            drift=tuple(random.below(words[count:], self.drift + 1).tolist()),
         )  # fmt: skip
 
     def packets(self, rate: int) -> np.ndarray:
