@@ -77,6 +77,10 @@ class _Frame:
         data = (head + self._body()).ljust(BARE, b"\0")
         return data + checksum(data) if fcs else data
 
+    def _body(self) -> bytes:
+        """What follows the EtherType, without padding."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pause(_Frame):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from weft import TDMA, AllToAll, Flows
+from weft.errors import BadInput
 from weft.fabrics.tdma import bounds
 from weft.fabrics.tdma.reference import GO, Room
 from weft.fabrics.tdma.state import Count
@@ -28,6 +29,11 @@ def test_with_the_least_guard_no_stream_meets_an_earlier_one(options):
 
 def test_the_paper_s_guard_is_enough_on_its_switch_and_not_quite_on_its_tree():
     assert bounds.least_guard(TDMA()) < 15 * us < bounds.least_guard(TDMA(topology="tree"))
+
+
+def test_the_least_guard_of_a_network_with_loops_is_not_known():
+    with pytest.raises(BadInput, match=r"^topology must be a tree for its least guard to be known, not 'fattree'$"):
+        bounds.least_guard(TDMA(nodes=16, topology="fattree", scheduler="greedy"))
 
 
 def test_hosts_act_on_frames_no_further_apart_than_the_bound():

@@ -1,5 +1,6 @@
 """What can be said of TDMA without running it: the guard that keeps slots apart, and how long a failure lasts."""
 
+from weft.errors import BadInput
 from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.manager import by_switch
 
@@ -22,8 +23,10 @@ def least_guard(fabric: TDMA) -> int:
     The last packet of a slot may have been begun just before its host stopped, and may have come a longer way: each
     switch more that it crosses takes a packet's time, if switches store packets, and the delay of a link.
     """
-    packet = int(fabric.packets(fabric.rate)[-1])
-    depth = int(fabric.network.tree.depth.max())
+    tree = fabric.network.tree
+    if tree is None:
+        raise BadInput(f"topology must be a tree for its least guard to be known, not {fabric.topology!r}")
+    packet, depth = int(fabric.packets(fabric.rate)[-1]), int(tree.depth.max())
     further = 2 * (depth - 1)  # hops of the longest way beyond those of the shortest
     return apart(fabric) + packet + further * ((packet if fabric.switching == "store" else 0) + fabric.delay)
 

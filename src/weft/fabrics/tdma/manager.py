@@ -250,7 +250,7 @@ class Manager:
         """The frames with which its slot begins."""
         cycle, time = self._cycle, self.due
         place = (cycle - self.first) % self.slots
-        open_ = {}
+        open_: dict[int, list[int]] = {}
         if self._now is not None:
             grants = self._now.slot(place)
             src, dst, size = (getattr(self._now, name)[grants.start : grants.stop] for name in ("src", "dst", "size"))
@@ -363,7 +363,7 @@ class Standby:
 
     def act(self, now: int) -> list[Order]:
         if self.manager is None:
-            if self.due is None or now < self.due:
+            if self.last is None or now < self.last.time + self.patience:
                 return []
             cycle = self.settings["network"].slot + self.settings.get("guard", Manager.guard)
             ahead = -(-(now - self.last.time) // cycle)  # no number that the other may have used is used again

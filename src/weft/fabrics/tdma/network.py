@@ -101,7 +101,7 @@ class Network:
         self.host_port, self.routes  # noqa: B018  what is wrong with them is said first
         if len(graph.ends) != graph.nodes - 1:
             return None
-        near = [[] for _ in range(graph.nodes)]  # (neighbour, port to it)
+        near: list[list] = [[] for _ in range(graph.nodes)]  # (neighbour, port to it)
         for link, (a, b) in enumerate(graph.ends.tolist()):
             near[a].append((b, 2 * link))
             near[b].append((a, 2 * link + 1))
@@ -110,6 +110,7 @@ class Network:
     def path(self, i: int, j: int) -> list[int]:
         """The ports from host i to host j in a tree."""
         tree = self.tree
+        assert tree is not None  # whoever asks has looked
         up, down, a, b = [], [], i, j
         while a != b:
             if tree.depth[a] >= tree.depth[b]:
@@ -150,14 +151,15 @@ def _rooted(near, root, hosts) -> Tree:
                 seen.add(w)
                 parent[w], uplink[w], depth[w] = v, port ^ 1, depth[v] + 1
                 order.append(w)
-    below = [[] for _ in range(nodes)]
+    below: list[list[int]] = [[] for _ in range(nodes)]
     lowest = [v if v < hosts else nodes for v in range(nodes)]
     for v in reversed(order[1:]):
         below[parent[v]].append(v)
         lowest[parent[v]] = min(lowest[parent[v]], lowest[v])
     for children in below:
         children.sort(key=lambda w: (lowest[w], w))
-    first, last, places = [0] * nodes, [0] * nodes, []
+    places: list[int] = []
+    first, last = [0] * nodes, [0] * nodes
     stack = [(root, False)]
     while stack:
         v, left = stack.pop()

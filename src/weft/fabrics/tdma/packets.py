@@ -35,8 +35,9 @@ def carry(
     windows: list[Window], *, rate: int, mtu: int, overhead: int, delay: int, buffer: int, store: bool
 ) -> Outcome:
     """Send the packets of all windows and wait until the last is there."""
-    events, order = [], count()
-    arrived, payload = [None] * len(windows), [0] * len(windows)
+    events: list[tuple] = []
+    arrived: list[int | None] = [None] * len(windows)
+    payload, order = [0] * len(windows), count()
     ports: dict[int, deque] = {}  # what waits
     free: dict[int, int] = {}  # ps from which a port can begin another packet
     most = dropped = 0

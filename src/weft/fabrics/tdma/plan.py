@@ -120,9 +120,9 @@ def verify(network: Network, demand: Demand, schedule: Schedule) -> int:
     n = network.hosts
     given = np.zeros((n, n), np.int64)
     sender, receiver = network.graph.port_ends()
-    waiting = {}  # port -> bytes left over from slots before
+    waiting: dict[int, int] = {}  # port -> bytes left over from slots before
     for t in range(schedule.slots):
-        flows = {}  # port -> grants
+        flows: dict[int, list[int]] = {}  # port -> grants
         for g in schedule.slot(t):
             i, j, path = int(schedule.src[g]), int(schedule.dst[g]), schedule.path(g).tolist()
             given[i, j] += schedule.size[g]

@@ -93,13 +93,12 @@ class Planning:
         require(not self.spill or self.scheduler == "greedy", "spill", "left out for schedulers but greedy", self.spill)
         scheduler(self.scheduler, network, **options).plan(Demand.of(self.hosts, {(0, 1): 1}), 1)
         made, demand = scheduler(self.scheduler, network, **options), self.demands(network)
-        first, seconds = None, []
+        plans, seconds = [], []
         for _ in range(self.repeat):
             begin = process_time()
-            plan = made.plan(demand, self.slots)
+            plans.append(made.plan(demand, self.slots))
             seconds.append(process_time() - begin)
-            first = plan if first is None else first
-        return first, seconds
+        return plans[0], seconds
 
     def facts(self) -> dict:
         """What `weft schedule tdma --json` prints."""

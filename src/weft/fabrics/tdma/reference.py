@@ -25,15 +25,21 @@ class Room:
         self.flows = [tuple(int(column[f]) for column in (flows.src, flows.dst, flows.size, flows.start))
                       for f in range(len(flows))]  # fmt: skip
         self.coming = deque(range(len(self.flows)))
-        self.waiting = {(i, j): deque() for i in range(self.n) for j in range(self.n)}  # [flow, bytes left], in order
-        self.held, self.read = {}, {}  # (i, j) -> bytes in j's receive buffer, and the time they are known for
+        self.waiting: dict[tuple, deque] = {
+            (i, j): deque() for i in range(self.n) for j in range(self.n)
+        }  # [flow, bytes left], in order
+        self.held: dict[tuple, int] = {}  # (i, j) -> bytes in j's receive buffer …
+        self.read: dict[tuple, int] = {}  # … and the time for which they are known
         self.finish = [-1] * len(self.flows)
-        self.ports = {}  # port -> (ps until which it is busy, ps until which that was still arriving)
-        self.beside = {}  # the same for short flows
+        self.ports: dict[
+            int, tuple[int, int]
+        ] = {}  # port -> (ps until which it is busy, ps until which that was still arriving)
+        self.beside: dict[int, int] = {}  # the same for short flows
         self.print_ = Fingerprint()
-        self.streams = []  # (src, dst, begin, end, bytes offered, path, bytes arrived, ps)
+        self.streams: list[tuple] = []  # (src, dst, begin, end, bytes offered, path, bytes arrived, ps)
         self.overlaps = self.interleaved = self.queue = self.dropped = self.stranded = self.unused = self.sent = 0
-        self.dead, self.epoch, self.cycle = set(), 0, 0
+        self.dead: set[int] = set()
+        self.epoch = self.cycle = 0
         self.nics = fabric.controllers(seed)
         self.groups = by_switch(fabric.network)
         self.events = sorted(

@@ -46,15 +46,19 @@ class Flow:
         self.payload, self.size, self.gated, self.buffer = PACKET - 52, PACKET + HEADER - 52, gated, buffer
         self.window, self.threshold = 10.0, 1e9  # packets
         self.next, self.acked, self.recover = 0, 0, -1
-        self.sacked, self.lost, self.flying = set(), [], {}
-        self.arrivals, self.losses, self.timeouts = [], 0, 0
-        self.events, self.order = [], count()
+        self.sacked: set[int] = set()
+        self.lost: list[int] = []
+        self.flying: dict[int, int] = {}  # packet -> when it left
+        self.arrivals: list[tuple[int, int]] = []
+        self.events: list[tuple] = []
+        self.losses, self.timeouts, self.order = 0, 0, count()
         self.queue, self.free, self.nic = (
             0,
             0,
             0,
         )  # bytes that wait in the middle; when it, and the sender's NIC, are free
-        self.got, self.expected = set(), 0
+        self.got: set[int] = set()
+        self.expected = 0
         self.alarm = RTO
 
     def run(self, until: int) -> None:
