@@ -13,9 +13,8 @@ from weft.errors import require
 from weft.fabrics.base import Fabric
 from weft.fabrics.tdma.hosts import REACTIONS_BY_NAME, Reaction
 from weft.fabrics.tdma.manager import Nics
-from weft.fabrics.tdma.network import Network
+from weft.fabrics.tdma.network import Network, wired
 from weft.fabrics.tdma.plan import DEFAULT
-from weft.topology.clos import topology, tree
 from weft.units import KB, Gbps, Mbps, Rate, Size, Time, ms, ns, param, s, show_number, us, wire_time
 from weft.wire.pfc import CLASSES, FRAME, GAP
 
@@ -129,14 +128,7 @@ class TDMA(Fabric):
     @cached_property
     def network(self) -> Network:
         """Hosts, switches and links as schedulers see them."""
-        if self.topology == "tree":
-            require(1 <= self.pods <= self.nodes, "pods", f"from 1 to {self.nodes}", self.pods)
-            graph = tree(self.nodes, self.rate, self.delay, self.pods)
-        else:
-            graph = topology(
-                "single" if self.topology == "switch" else self.topology, self.nodes, self.rate, self.delay
-            )
-        return Network(graph=graph, slot=self.sending)
+        return Network(graph=wired(self.topology, self.nodes, self.rate, self.delay, self.pods), slot=self.sending)
 
     @property
     def reacts(self) -> Reaction:

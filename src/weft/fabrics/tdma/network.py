@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import BadInput, require
+from weft.topology.clos import topology, tree
 from weft.topology.graph import Topology
 from weft.topology.routes import Routes, require_connected, routes
 from weft.units import Size, Time, s, us
@@ -120,6 +121,14 @@ class Network:
                 down.append(int(tree.uplink[b]) ^ 1)
                 b = int(tree.parent[b])
         return up + down[::-1]
+
+
+def wired(name: str, hosts: int, link: int, delay: int, pods: int) -> Topology:
+    """The topology called `name`: a switch, a tree of `pods` edge switches (§6.1.2), or any other there is."""
+    if name == "tree":
+        require(1 <= pods <= hosts, "pods", f"from 1 to {hosts}", pods)
+        return tree(hosts, link, delay, pods)
+    return topology("single" if name == "switch" else name, hosts, link, delay)
 
 
 def _middle(near) -> int:

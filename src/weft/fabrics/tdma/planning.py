@@ -8,9 +8,8 @@ import numpy as np
 
 from weft import random
 from weft.errors import require
-from weft.fabrics.tdma.network import MOST_HOSTS, Network
+from weft.fabrics.tdma.network import MOST_HOSTS, Network, wired
 from weft.fabrics.tdma.plan import DEFAULT, Demand, Schedule, throughput
-from weft.topology.clos import topology, tree
 from weft.units import Gbps, Rate, Size, Time, ms, param, us
 
 SIZES = 0x74646D62  # stream of random demands
@@ -44,7 +43,6 @@ class Planning:
         require(self.round >= self.cycle, "round", f"at least a slot and a guard, {self.cycle} ps", self.round)
         require(self.size is None or 0 <= self.size <= 10**15, "size", "from 0 B to 1 PB", self.size)
         require(1 <= self.repeat <= MOST_REPEATS, "repeat", f"from 1 to {MOST_REPEATS}", self.repeat)
-        require(1 <= self.pods <= self.hosts, "pods", f"from 1 to {self.hosts}", self.pods)
         require(0 <= self.seed < 2**63, "seed", "from 0 to 2^63 - 1", self.seed)
 
     @property
@@ -59,10 +57,7 @@ class Planning:
 
     def network(self) -> Network:
         """The network that the round is for."""
-        if self.topology == "tree":
-            graph = tree(self.hosts, self.link, 0, self.pods)
-        else:
-            graph = topology("single" if self.topology == "switch" else self.topology, self.hosts, self.link, 0)
+        graph = wired(self.topology, self.hosts, self.link, 0, self.pods)
         return Network(graph=graph, slot=self.slot, buffer=self.buffer)
 
     def demands(self, network: Network) -> Demand:
