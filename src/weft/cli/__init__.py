@@ -18,12 +18,13 @@ COMMANDS = {
     "schedule": "Who may speak when: the schedule of a rack, and of each of its switches.",
     "groomer": "Several ports onto one faster link and back, by EEP or IEEE 802.1ad: latency, buffers and jitter.",
     "wire": "Bits on the wire: encode and decode headers, cells and frames, and print their layout.",
+    "rtl": "Gates: the designs as hardware, checked cycle for cycle against the models.",
     "figure": "One figure of one paper, ours beside theirs.",
     "cost": "What it would cost: parts, prices, power, cables and memory, with no simulation.",
     "presets": "List the presets of packet networks' transports.",
     "stress": "Vary seed, MTU, ties and timeouts of a comparison, and see its conclusions move.",
 }
-NESTED = ("run", "bench", "cost", "schedule", "wire")  # their messages begin with two words: `weft run shoal: …`
+NESTED = ("run", "bench", "cost", "schedule", "wire", "rtl")  # their messages begin with two words: `weft run shoal: …`
 
 
 def build(tokens):

@@ -1,0 +1,31 @@
+"""From a fabric's description to its gates: what the dataclass says, and what gates need beyond it."""
+
+from functools import lru_cache
+
+from weft.errors import require
+from weft.fabrics.crossbar import Crossbar
+from weft.rtl import tools
+
+MOST_PORTS = 64
+
+
+@lru_cache(maxsize=64)
+def crossbar(fabric: Crossbar):
+    """The gates of a crossbar: private queues or a shared memory per input, or a grouped crosspoint-queued switch."""
+    tools.amaranth()
+    from weft.rtl.crossbar import Switch
+    from weft.rtl.gcq import GroupedSwitch
+
+    require(fabric.buffers in ("voq", "shared", "gcq"), "buffers", "voq, shared or gcq in gates", fabric.buffers)
+    require(fabric.ports <= MOST_PORTS, "ports", f"at most {MOST_PORTS} in gates", fabric.ports)
+    if fabric.buffers == "gcq":
+        return GroupedSwitch(
+            ports=fabric.ports, group=fabric.group, ratio=int(fabric.phases), depth=fabric.queue_depth,
+            inner=fabric.inner, output=fabric.output, crossing=fabric.crossing, width=8 * fabric.cell,
+            stages=fabric.stages[2].cycles + fabric.stages[3].cycles,
+        )  # fmt: skip
+    require(fabric.algorithm == "islip", "scheduler", "islip in gates", fabric.algorithm)
+    return Switch(
+        ports=fabric.ports, buffers=fabric.buffers, iterations=fabric.iterations, depth=fabric.queue_depth,
+        width=8 * fabric.cell,
+    )  # fmt: skip

@@ -1,0 +1,69 @@
+"""Gates and models side by side: what a comparison found, and the first thing in which they differ."""
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+AROUND = 64  # cycles of the waveform before a difference
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first difference: when, where, and what each side says."""
+
+    cycle: int
+    slot: int
+    signal: str
+    gates: str
+    model: str
+    against: str  # "kernel" or "reference"
+
+
+@dataclass
+class Report:
+    """What `weft rtl check` prints."""
+
+    design: str
+    cycles: int = 0
+    slots: int = 0
+    cells: int = 0
+    agree: bool = True
+    first_difference: Difference | None = None
+    cycles_per_s: float = 0.0
+    build_s: float = 0.0
+    engine: str = ""
+    compared_with: dict = field(default_factory=dict)  # side -> slots compared
+    vcd: str | None = None
+
+    def data(self) -> dict:
+        """The same as plain data."""
+        return asdict(self)
+
+    def differs(self, difference: Difference | None) -> None:
+        """Note a difference, if it comes before what is known."""
+        if difference is None:
+            return
+        if self.first_difference is None or difference.cycle < self.first_difference.cycle:
+            self.first_difference = difference
+        self.agree = False
+
+
+def first_unequal(gates: dict, model: dict, *, against: str, cycle_of, show=None) -> Difference | None:
+    """The first row in which any of the named columns differ.
+
+    gates, model: signal -> (rows, ports) arrays of the same shape; `cycle_of(row)` is the clock cycle of a row and
+    `show(signal, value)` puts a value into words.
+    """
+    found = None
+    for signal, expected in model.items():
+        for row, port in np.argwhere(gates[signal] != expected)[:1]:
+            if found is None or row < found[0]:
+                found = int(row), signal, int(port)
+    if found is None:
+        return None
+    row, signal, port = found
+    say = show or (lambda _, value: str(int(value)))
+    return Difference(
+        cycle=int(cycle_of(row)), slot=row, signal=f"{signal}[{port}]", gates=say(signal, gates[signal][row, port]),
+        model=say(signal, model[signal][row, port]), against=against,
+    )  # fmt: skip

