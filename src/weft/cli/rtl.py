@@ -16,6 +16,8 @@ VERBS = {
     "list": "List the designs, or the parameters of one.",
     "emit": "Write a design as Verilog.",
     "check": "Drive gates and models with the same cells, and name the first difference.",
+    "synth": "Count a design's LUTs, registers and memory on a target, and route it where an open tool can.",
+    "prove": "Prove a design's invariants by model checking, and see a mutant of each fail.",
 }
 
 
@@ -33,13 +35,13 @@ def make(tokens) -> App:
 
 
 def _verb(verb, sentence) -> App:
-    from weft.rtl.designs import DESIGNS, DRIVES
+    from weft.rtl.designs import DESIGNS, DRIVES, PROVED
 
     app = App(name=verb, help=sentence, help_format="markdown")
+    fit = {"check": DRIVES, "prove": PROVED}.get(verb, DESIGNS)
     for name, cls in DESIGNS.items():
-        if verb == "check" and name not in DRIVES:
-            continue
-        app.command(MAKERS[verb](name, cls), name=name)
+        if name in fit:
+            app.command(MAKERS[verb](name, cls), name=name)
     return app
 
 
@@ -59,11 +61,15 @@ def list_designs(name: str | None = None, *, json: Annotated[bool, Parameter(neg
     json
         Print JSON.
     """
-    from weft.rtl.designs import DESIGNS, DRIVES
+    from weft.rtl.designs import DESIGNS, DRIVES, PROVED
 
     if name is not None and name not in DESIGNS:
         raise BadInput(f"a design must be one of {', '.join(DESIGNS)}, not {name!r}")
-    data = [as_data(known, cls) | {"check": known in DRIVES} for known, cls in DESIGNS.items() if name in (None, known)]
+    data = [
+        as_data(known, cls) | {"check": known in DRIVES, "prove": known in PROVED}
+        for known, cls in DESIGNS.items()
+        if name in (None, known)
+    ]
     if json:
         print_json({"designs": data})
     elif name is not None:
@@ -156,4 +162,55 @@ def told(report) -> str:
     )
 
 
-MAKERS = {"emit": _emit, "check": _check}
+def _synth(name, cls):
+    flags = Flags(cls, name, "Design", {"json", "target", "route"})
+
+    def call(*, target, route, json, **given):
+        from weft.rtl import synth
+
+        require(target in synth.TARGETS, "target", f"one of {', '.join(synth.TARGETS)}", target)
+        cost = synth.synthesise(name, flags.build(given).component(), target, route=route)
+        if json:
+            print_json(cost.data())
+        else:
+            clock = "no open tool times it" if cost.fmax_mhz is None else f"{cost.fmax_mhz:g} MHz routed"
+            print(
+                f"{name} on {target}: {cost.lut:,} LUTs, {cost.ff:,} registers, {cost.lutram:,} LUTs of memory, "
+                f"{cost.brams:g} blocks of 36 kb for {cost.ram_bits:,} bits; {clock} ({cost.tool})"
+            )
+        return 0
+
+    target = Parameter(help="xcup, xc5v, cyclonev or ecp5", metavar="NAME")
+    route = Parameter(help="place and route, on ecp5", negative="--no-route", show_default=False)
+    return command(
+        call, name, inspect.getdoc(cls),
+        [
+            *flags.parameters, keyword("target", Annotated[str, target], "xcup"),
+            keyword("route", Annotated[bool, route], True), _json(),
+        ],
+    )  # fmt: skip
+
+
+def _prove(name, cls):
+    flags = Flags(cls, name, "Design", {"json"})
+
+    def call(*, json, **given):
+        from weft.rtl import tools
+
+        tools.amaranth()
+        from weft.rtl.prove import PROPERTIES, prove
+
+        verdicts = prove(PROPERTIES[name](flags.build(given)))
+        if json:
+            print_json({"design": name, "properties": [vars(verdict) for verdict in verdicts]})
+        else:
+            for verdict in verdicts:
+                depth = "" if verdict.depth is None else f" {verdict.depth}"
+                mutant = "a mutant fails" if verdict.mutant_failed else "BUT ITS MUTANT DOES NOT FAIL"
+                print(f"{verdict.result}{depth}: {verdict.name}; {mutant}")
+        return 0 if all(verdict.good for verdict in verdicts) else 1
+
+    return command(call, name, inspect.getdoc(cls), [*flags.parameters, _json()])
+
+
+MAKERS = {"emit": _emit, "check": _check, "synth": _synth, "prove": _prove}

@@ -7,7 +7,7 @@ as the kernel's. Host software, here as there, gives seats to pairs: `Recorder` 
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class Expected:
 
 
 def masks(words: int) -> tuple[list[int], list[int], int]:
-    """The checksum as parities: of the header's bits without it, of the bits that name a cell's payload, and a constant."""
+    """The checksum as parities: of the header's bits, of the bits that name a cell's payload, and a constant."""
     host, size = Host(words), WORD * (words - 1)
 
     def crc_of(header, payload):
@@ -134,15 +134,6 @@ def expect(rack: Rack, flows, slots: int) -> Expected:
     return Expected(headers, sends, recorder)
 
 
-def needs(rack_options: dict, flows, slots: int) -> int:
-    """Seats that the hosts of a run give away at once; gates are built with that many, in eights."""
-    rack = Rack(**rack_options)
-    interval = None if rack.age_interval < 0 else rack.age_interval
-    recorder = Recorder(rack.rounds, flows, delay=rack.delay, age_interval=interval)
-    recorder.run(slots)
-    return recorder.seats_used
-
-
 def check(rack: Rack, flows, slots: int, *, vcd: str | None = None, engine: str | None = None, design=None) -> Report:
     """Run `flows`, (src, dst, cells, first slot) in order of start, for `slots` slots on gates, twin and kernel."""
     report = Report(design="shoal", slots=slots)
@@ -159,7 +150,9 @@ def check(rack: Rack, flows, slots: int, *, vcd: str | None = None, engine: str 
     report.cycles_per_s = report.cycles / max(took, 1e-9)
     report.cells = int(((seen["sent"] & _PAIR) != _same(seen["sent"])).sum())
     model, gates = compared(rack, expected, seen, slots)
-    first = first_unequal(gates, model, against="reference", cycle_of=lambda t: (t + 1) * rack.slot_cycles + SEND, show=say)
+    first = first_unequal(
+        gates, model, against="reference", cycle_of=lambda t: (t + 1) * rack.slot_cycles + SEND, show=say
+    )
     report.differs(first)
     report.compared_with = {"reference": slots, "kernel": slots}
     ours, theirs = fingerprint(rack, expected.recorder, seen, slots), kernel_fingerprint(rack, flows, slots)
@@ -190,7 +183,9 @@ def commands(rack: Rack, recorder: Recorder, slots: int):
             k = lane[node]
             lane[node] += 1
             if k >= rack.lanes:
-                raise BadInput(f"flows that start at a node in one slot must be for at most {rack.lanes} others, not {k + 1}")
+                raise BadInput(
+                    f"flows that start at a node in one slot must be for at most {rack.lanes} others, not {k + 1}"
+                )
             word = 1 | int(opens) << 1 | seat << 2 | dst << 2 + index | cells << 2 + index + NODE
             if slot < slots:
                 out.append((slot, node, k, word))
@@ -201,7 +196,7 @@ def drive(made, stimulus, *, engine=None, vcd=None, window=None):
     """Run the gates. Returns what was seen in each slot, and (build s, run s, cycles, engine)."""
     slots, asked = stimulus
     since = 0 if window is None else window[0]
-    with Simulation(made, vcd=vcd, since=since, engine=engine) as simulation:
+    with Simulation(made, vcd=vcd, since=since, engine=engine, cycles=slots * made.slot_cycles) as simulation:
         rows = simulation.stimulus(slots + 1)  # the first row is the slot before the first
         for slot, node, lane, word in asked:
             port = simulation.inputs.all[f"commands__{node}__{lane}"]
@@ -209,9 +204,9 @@ def drive(made, stimulus, *, engine=None, vcd=None, window=None):
                 rows[slot, port.at + k] = word >> 32 * k & 0xFFFFFFFF
         if window is not None:
             rows = rows[: -(-window[1] // made.slot_cycles)]
-        began = perf_counter()
+        began = process_time()
         out = simulation.run(rows, made.slot_cycles)
-        took = perf_counter() - began
+        took = process_time() - began
         times = simulation.build_s, took, simulation.cycles, simulation.engine
         if window is not None:
             return None, times
@@ -241,16 +236,16 @@ def compared(rack: Rack, expected: Expected, seen, slots: int):
         j = peers[t % rack.rounds.slots, i]
         heard[t + d, j], there[t + d, j] = expected.headers[t, i], True
     before = np.zeros((slots, n), bool)  # cells of the slot before the first, all empty
-    if d < slots:
+    if 1 <= d <= slots:
         last = peers[-1]
-        before[d - 1 if d else 0, last[last >= 0]] = bool(d)
+        before[d - 1, last[last >= 0]] = True
     model["heard"] = np.where(before, seen["heard"], heard)
     gates["heard"] = np.where(seen["heard_valid"], seen["heard"], dark)
     epoch = rack.rounds.slots
     for (k, y), nodes in through(rack).items():
         name = rack.clos.names[k]
         arrives = SEND + rack.offsets_of(name)[y] + 2  # cycles after the start of its slot at which `passed` shows it
-        late = max(0, -(-(arrives - rack.slot_cycles + 1) // rack.slot_cycles))
+        late = max(0, -(-(arrives - rack.slot_cycles) // rack.slot_cycles))
         here = np.zeros(slots, np.uint64)
         now = np.full(slots, dark)
         held = dark
@@ -268,7 +263,6 @@ def compared(rack: Rack, expected: Expected, seen, slots: int):
 def fingerprint(rack: Rack, recorder: Recorder, seen, slots: int) -> str:
     """The fingerprint of what the gates took in, cell by cell, in the models' order."""
     print_, peers, d = Fingerprint(), rack.rounds.peers()[:, 0], rack.delay
-    shares = [rack.delay == 0 and int(q) == p for p, q in enumerate(rack.rounds.mirror())]
     heard, valid = seen["heard"], seen["heard_valid"]
     for t in range(slots):
         p = (t - d) % rack.rounds.slots
@@ -286,7 +280,6 @@ def fingerprint(rack: Rack, recorder: Recorder, seen, slots: int) -> str:
             flow = next((f for slot, f in reversed(recorder.flow_of.get((src, dst, seq), ())) if slot <= t - d), 0)
             hop = 0 if dst != j else 1 if src == i else 2
             print_.fold(t, flow << 20 | j << 2 | hop)
-    del shares
     return str(print_)
 
 
@@ -311,5 +304,7 @@ def say(signal, value) -> str:
     if not value:
         return "nothing"
     fields = HEADER.unpack(value.to_bytes(HEADER.size, "little"))
-    what = "empty" if fields["dst"] == fields["src"] else f"cell {fields['seq']} from {fields['src']} to {fields['dst']}"
+    what = (
+        "empty" if fields["dst"] == fields["src"] else f"cell {fields['seq']} from {fields['src']} to {fields['dst']}"
+    )
     return f"{what}, feedback {fields['feedback']}, crc {fields['crc']:#04x}"

@@ -9,7 +9,7 @@ from typing import Literal
 
 from weft.errors import require
 from weft.fabrics.crossbar import Crossbar
-from weft.units import param
+from weft.units import Size, param
 from weft.workload.traffic import TRAFFIC
 
 
@@ -94,5 +94,183 @@ class CrossbarDrive:
         return check(fabric, traffic, seed=seed, twin=self.twin, vcd=vcd, engine=engine)
 
 
-DESIGNS = {"islip": IslipGates, "crossbar": CrossbarGates}
-DRIVES = {"crossbar": CrossbarDrive}
+@dataclass(frozen=True, kw_only=True)
+class HeaderGates:
+    """Shoal's header: fields and the remainder of the payload in, 64 bits with their checksum out; without a clock."""
+
+    cell: Size = param(64, "bytes of a cell, header included")
+
+    def component(self):
+        from weft.rtl.shoal_header import HeaderEncoder
+
+        return HeaderEncoder(self.cell)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchGates:
+    """A circuit switch of a Shoal rack, which follows its table: a multiplexer and a selector register per output."""
+
+    nodes: int = param(8, "nodes of the rack")
+    ports: int = param(4, "ports of a switch")
+    switch: str = param("leaf0", "which switch of the rack")
+    delay: int = param(0, "slots a cell travels beyond the one it is sent in")
+    schedule: Literal["auto", "rotation", "mirrored"] = param("auto", "order in which nodes face each other")
+    slot_cycles: int = param(12, "cycles of a slot")
+    table: str | None = param(None, "a file that `weft schedule shoal --json` has written, instead of the schedule")
+
+    def __post_init__(self):
+        require(self.slot_cycles >= 1, "slot_cycles", "at least 1", self.slot_cycles)
+        require(self.nodes <= 1024, "nodes", "at most 1024", self.nodes)
+
+    def selectors(self):
+        """(slots, ports): the input that each output listens to, or -1."""
+        if self.table is not None:
+            return read_table(self.table, self.switch)
+        from weft.schedule.decompose import decompose
+        from weft.schedule.rotation import rounds
+        from weft.topology.circuit import CircuitClos
+
+        clos = CircuitClos(nodes=self.nodes, ports=self.ports)
+        clos.locate(self.switch)
+        return decompose(clos, rounds(self.nodes, 1, self.delay, self.schedule)).selectors(self.switch)
+
+    def component(self):
+        from weft.rtl.shoal_switch import CircuitSwitch
+
+        return CircuitSwitch(self.selectors(), slot_cycles=self.slot_cycles, name=self.switch)
+
+
+def read_table(path: str, switch: str) -> list[list[int]]:
+    """The selectors of a switch in a file of schedules: the inverse of its outputs, which must not clash."""
+    import json
+
+    from weft.errors import BadInput, ScheduleConflict
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        tables = {one["name"]: one["slots"] for one in data["switches"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"table must be a file that `weft schedule shoal --json` has written, not {path!r} ({error})"
+        ) from None
+    require(switch in tables, "switch", f"one of {', '.join(tables)}", switch)
+    picks = []
+    for t, outputs in enumerate(tables[switch]):
+        row = [-1] * len(outputs)
+        for port, out in enumerate(outputs):
+            if out is None:
+                continue
+            require(isinstance(out, int) and 0 <= out < len(row), f"slot {t} of {switch}", "a list of its ports", out)
+            if row[out] >= 0:
+                raise ScheduleConflict(
+                    f"port {out} of {switch} must carry one circuit in slot {t}, "
+                    f"not those of ports {row[out]} and {port}"
+                )
+            row[out] = port
+        picks.append(row)
+    return picks
+
+
+@dataclass(frozen=True, kw_only=True)
+class NicGates:
+    """Shoal's network interface: per-peer queues, release rule, feedback, empty cells; words of 64 bits."""
+
+    nodes: int = param(8, "nodes of the rack")
+    delay: int = param(1, "slots a cell travels beyond the one it is sent in")
+    seats: int | None = param(None, "pairs that a node can have under way; as many as nodes unless given")
+    cell: Size = param(64, "bytes of a cell, header included; a multiple of 8")
+    slot_cycles: int | None = param(None, "cycles of a slot; 4 and one per word unless given")
+    latency: int | None = param(None, "cycles from node to node; as many as the delay allows unless given")
+    schedule: Literal["auto", "rotation", "mirrored"] = param("auto", "order in which nodes face each other")
+    age_interval: int | None = param(None, "slots in which a flow ages by one; an epoch unless given, 0 is off")
+
+    def __post_init__(self):
+        require(2 <= self.nodes <= 1024, "nodes", "from 2 to 1024", self.nodes)
+        require(0 <= self.delay <= 1024, "delay", "from 0 to 1024 slots", self.delay)
+        require(
+            self.cell % 8 == 0 and 16 <= self.cell <= 4096, "cell", "a multiple of 8 bytes from 16 to 4096", self.cell
+        )
+        require(self.seats is None or 1 <= self.seats <= 1024, "seats", "from 1 to 1024", self.seats)
+        require(self.age_interval is None or self.age_interval >= 0, "age_interval", "zero or more", self.age_interval)
+        require(self.slot_cycles is None or self.slot_cycles >= 1, "slot_cycles", "at least 1", self.slot_cycles)
+
+    def _options(self) -> dict:
+        from weft.rtl.shoal_rack import default_cycles, default_latency
+
+        words = self.cell // 8
+        cycles = self.slot_cycles or default_cycles(self.delay, words)
+        latency = default_latency(self.delay, cycles, words) if self.latency is None else self.latency
+        return dict(
+            nodes=self.nodes, delay=self.delay, slot_cycles=cycles, latency=latency, words=words,
+            age_interval=-1 if self.age_interval is None else self.age_interval, schedule=self.schedule,
+        )  # fmt: skip
+
+    def component(self):
+        from weft.rtl import tools
+
+        tools.amaranth()
+        from weft.rtl.shoal_nic import Nic
+
+        return Nic(**self._options(), seats=self.seats or self.nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShoalGates(NicGates):
+    """A Shoal rack: NICs with hosts that make up payload, the circuit switches of its Clos, links with delay."""
+
+    ports: int = param(4, "ports of a circuit switch")
+    delay: int = param(0, "slots a cell travels beyond the one it is sent in")
+    seats: int | None = param(None, "pairs that a node can have under way; 2 for each node unless given")
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(self.nodes <= 64, "nodes", "at most 64 for a whole rack", self.nodes)
+
+    def component(self):
+        from weft.rtl import gates
+
+        return gates.rack(**self._options(), ports=self.ports, seats=self.seats or 2 * self.nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShoalDrive:
+    """What the hosts send while the rack is checked: flows between nodes at random."""
+
+    load: float = param(0.7, "cells that a node is given to send, per slot")
+    cells: float = param(30.0, "mean cells of a flow; sizes are geometric")
+    cycles: int | None = param(None, "clock cycles to run; 100,000 unless slots are given")
+    slots: int | None = param(None, "slots to run, instead of cycles")
+
+    def __post_init__(self):
+        require(0 < self.load <= 16, "load", "above 0 and at most 16", self.load)
+        require(1 <= self.cells <= 1e6, "cells", "from 1 to 1,000,000", self.cells)
+
+    def flows(self, nodes: int, slots: int, seed: int) -> list[tuple[int, int, int, int]]:
+        """(source, destination, cells, first slot) of every flow, in order of start."""
+        import numpy as np
+
+        rng = np.random.Generator(np.random.PCG64(seed))
+        count = int(rng.poisson(self.load * nodes * slots / self.cells))
+        start = np.sort(rng.integers(0, slots, count))
+        src = rng.integers(0, nodes, count)
+        dst = (src + rng.integers(1, nodes, count)) % nodes
+        return list(
+            zip(src.tolist(), dst.tolist(), rng.geometric(1 / self.cells, count).tolist(), start.tolist(), strict=True)
+        )
+
+    def check(self, design: ShoalGates, *, seed: int, vcd: str | None, engine: str | None):
+        """Run and compare."""
+        from weft.rtl.check_shoal import check
+
+        rack = design.component()
+        slots = self.slots or max((self.cycles or 100_000) // rack.slot_cycles, 1)
+        return check(rack, self.flows(rack.nodes, slots, seed), slots, vcd=vcd, engine=engine)
+
+
+DESIGNS = {
+    "islip": IslipGates, "crossbar": CrossbarGates, "shoal-header": HeaderGates, "shoal-switch": SwitchGates,
+    "shoal-nic": NicGates, "shoal": ShoalGates,
+}  # fmt: skip
+DRIVES = {"crossbar": CrossbarDrive, "shoal": ShoalDrive}
+PROVED = ("islip", "crossbar", "shoal-switch")

@@ -29,3 +29,12 @@ def crossbar(fabric: Crossbar):
         ports=fabric.ports, buffers=fabric.buffers, iterations=fabric.iterations, depth=fabric.queue_depth,
         width=8 * fabric.cell,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def rack(**options):
+    """The gates of a Shoal rack; see `shoal_rack.Rack`."""
+    tools.amaranth()
+    from weft.rtl.shoal_rack import Rack
+
+    return Rack(**options)

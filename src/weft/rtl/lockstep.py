@@ -29,7 +29,7 @@ class Report:
     cells: int = 0
     agree: bool = True
     first_difference: Difference | None = None
-    cycles_per_s: float = 0.0
+    cycles_per_s: float = 0.0  # of processor time, the build left out
     build_s: float = 0.0
     engine: str = ""
     compared_with: dict = field(default_factory=dict)  # side -> slots compared

@@ -1,7 +1,7 @@
 """Shoal's header in gates: fields and checksum from the layout in `weft.wire.shoal`, without a clock.
 
 The checksum stands in the header and covers the payload behind it, so whoever sends the header must know the payload's
-part before the payload goes out. CRCs are linear: that part is the *remainder*, 8 bits that are kept with a waiting cell.
+part before the payload goes out. CRCs are linear: that part is the *remainder*, 8 bits kept with a waiting cell.
 Encoder: fields and remainder in, the 64 bits of the header out. Decoder: header and remainder in, fields out, and
 whether the checksum is right.
 """
@@ -39,7 +39,9 @@ class HeaderEncoder(Block):
     def __init__(self, cell: int = 64):
         require(HEADER.size <= cell <= PACKET, "cell", f"from {HEADER.size} to {PACKET:,} bytes", cell)
         self.cell = cell
-        super().__init__({name: In(width) for name, width in FIELDS.items()} | {"remainder": In(8), "header": Out(WORD)})
+        super().__init__(
+            {name: In(width) for name, width in FIELDS.items()} | {"remainder": In(8), "header": Out(WORD)}
+        )
 
     def elaborate(self, platform):
         m = Module()

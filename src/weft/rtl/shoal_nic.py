@@ -1,4 +1,4 @@
-"""Shoal's network interface: per-peer queues, ready flows, the release rule, empty cells, reassembly counters (§3.3, §4.2).
+"""Shoal's network interface: per-peer queues, ready flows, the release rule, empty cells, counters (§3.3, §4.2).
 
 One channel. A slot is `slot_cycles` cycles of 64 bits; the phase of a slot decides what happens:
 
@@ -11,9 +11,9 @@ One channel. A slot is `slot_cycles` cycles of 64 bits; the phase of a slot deci
               about; the cell is delivered, or joins the queue of its destination
 
 A throttle is the number of cells that must wait here before another cell of the subflow may join them. It is set by
-feedback and counts down at each visit of the link, once an epoch; all ones is "nothing heard yet". What feedback says is
-corrected by what the schedule tells: by how many turns the far node will have served its queue when our cell arrives.
-`notes.md` of the fabric derives it; here it is comparisons of places in the epoch.
+feedback and counts down at each visit of the link, once an epoch; all ones is "nothing heard yet". What feedback says
+is corrected by what the schedule tells: by how many turns the far node will have served its queue when our cell is
+there. `notes.md` of the fabric derives it; here it is comparisons of places in the epoch.
 
 A *seat* holds a pair: the cells of this node for one other. Host software opens a seat for a pair and adds cells to it;
 it gives a seat to another pair when nothing of the old one is under way. Feedback is matched to the cell it is about by
@@ -27,14 +27,15 @@ from amaranth.lib.wiring import In, Out
 
 from weft.errors import require
 from weft.rtl.arbiter import beyond, first, select
-from weft.rtl.parts import Block
+from weft.rtl.parts import Block, place
 from weft.rtl.shoal_header import HeaderDecoder, HeaderEncoder, next_remainder
 from weft.rtl.voq import step
 from weft.schedule.rotation import rounds
 from weft.wire.shoal import HEADER, MOST_FEEDBACK, NODES, NOT_APPLICABLE, NOTHING
 
 SEND = 4  # phase in which the header goes out
-RECEIVE = 5  # cycles that a cell takes once its last word has come
+RECEIVE = 5  # cycles that a cell takes once its last word has come, the last for what it left behind to show
+TAKING = RECEIVE - 1
 WORD = 8  # bytes
 BACKLOG = 24  # bits of the cells that a seat may have left to send
 NODE, SEQ = dict(HEADER.fields)["dst"], dict(HEADER.fields)["seq"]
@@ -75,7 +76,8 @@ class Nic(Block):
                  seats: int = 0, age_interval: int = -1, schedule: str = "auto"):  # fmt: skip
         require(2 <= nodes <= NODES, "nodes", f"from 2 to {NODES}", nodes)
         require(words >= 2, "words", "at least 2: a header and payload", words)
-        require(slot_cycles >= SEND + words, "slot_cycles", f"at least {SEND + words}", slot_cycles)
+        least = SEND + max(words, TAKING)
+        require(slot_cycles >= least, "slot_cycles", f"at least {least}", slot_cycles)
         self.nodes, self.delay, self.slot_cycles, self.latency, self.words = nodes, delay, slot_cycles, latency, words
         self.seats = seats or nodes
         self.schedule = schedule
@@ -99,11 +101,6 @@ class Nic(Block):
             "delivered": Out(32), "corrupt": Out(32), "longest": Out(range(nodes + 2)),
         })  # fmt: skip
 
-    @property
-    def aged(self) -> int:
-        """The age from which a flow may use every queue."""
-        return max((self.nodes - 1).bit_length(), 1)
-
     def elaborate(self, platform):
         m = Module()
         n, s, epoch, b = self.nodes, self.seats, self._rounds.slots, self._place
@@ -112,11 +109,11 @@ class Nic(Block):
         m.d.sync += phase.eq(Mux(ends, 0, phase + 1))
 
         # Where we are in the epoch. The first slot is the last of an epoch, in which nothing is there to be sent yet.
-        place = Signal(range(max(epoch, 2)), init=epoch - 1)
+        slot = Signal(range(max(epoch, 2)), init=epoch - 1)
         came = Signal(range(max(epoch, 2)), init=(epoch - 1 - self.delay) % epoch)  # in which this slot's cell was sent
         with m.If(ends):
-            m.d.sync += [place.eq(step(place, epoch)), came.eq(step(came, epoch))]
-        to, back = self._faces(m, "to", place), self._faces(m, "from", came)
+            m.d.sync += [slot.eq(step(slot, epoch)), came.eq(step(came, epoch))]
+        to, back = self._faces(m, "to", slot), self._faces(m, "from", came)
         peer, lit, source, expected = Signal(b), Signal(), Signal(b), Signal()
         ahead, behind, me = Signal(b + 2), Signal(b + 2), Signal(b)
         m.d.comb += [
@@ -126,11 +123,15 @@ class Nic(Block):
             behind.eq(me + n - back["shift"]), source.eq(Mux(behind >= n, behind - n, behind)),
             expected.eq((back["shift"] != 0) & (source >= back["first"]) & (source < back["last"])),
         ]  # fmt: skip
-        taking = [Signal(name=f"taking_{k}") for k in range(4)]
+        taking = [Signal(name=f"taking_{k}") for k in range(TAKING)]
         m.d.comb += [flag.eq(phase == self.phase + k) for k, flag in enumerate(taking)]
 
         # What is kept for each peer; sending and receiving write in different phases.
-        queue, onward, coming = Signal(b), Signal(b), Signal(b)  # reported on; where a cell goes on to, and the next one
+        queue, onward, coming = (
+            Signal(b),
+            Signal(b),
+            Signal(b),
+        )  # reported on; where a cell goes on to, and the next one
         length = Table(m, "length", range(n + 2), n, (peer, queue, onward))
         head, tail = Table(m, "head", range(n), n, (peer,)), Table(m, "tail", range(n), n, (peer, onward))
         # places in the store
@@ -139,24 +140,24 @@ class Nic(Block):
         turn = Table(m, "turn", s, n, (peer,), init=(1 << s) - 1)
         owed, owed_to = Table(m, "owed", 2, n, (peer,)), Table(m, "owed_to", b, n, (peer,))
         dropped = Table(m, "dropped", 1, n, (peer,))
-        throttles = m.submodules.throttles = Memory(shape=s * THROTTLE, depth=n, init=[])
-        row, row_write = throttles.read_port(), throttles.write_port()
-        m.d.comb += row.addr.eq(Mux(phase < SEND, peer, source))
-        row_of = [row.data.word_select(k, THROTTLE) for k in range(s)]
-        seats = self._seats(m, phase)
+        link, here = Signal(b), Signal(range(n + 2))
+        m.d.comb += [link.eq(Mux(phase < SEND, peer, source)), here.eq(length.read(peer))]
+        seats = []
+        for k in range(s):
+            seat = place(m, f"seat_{k}", Seat(nodes=n, epoch=epoch, age_interval=self.age_interval))
+            m.d.comb += [
+                seat.between.eq(phase == SEND), seat.link.eq(link), seat.length.eq(here),
+                seat.command.eq(self.command_valid & (self.command_seat == k) & (phase > SEND)),
+                seat.open.eq(self.command_open), seat.new_dst.eq(self.command_dst), seat.cells.eq(self.command_cells),
+            ]  # fmt: skip
+            seats.append(seat)
 
         # ---------------------------------------------------------------- phase 1: who may send, and whose turn it is
         may, can = Signal(s), Signal(s)
-        here = Signal(range(n + 2))
-        m.d.comb += here.eq(length.read(peer))
-        for k, seat in enumerate(seats):
-            need, old = Signal(THROTTLE, name=f"need_{k}"), Signal(name=f"old_{k}")
-            m.d.comb += [
-                need.eq(Mux(seat["young"] != 0, 0, row_of[k])),
-                may[k].eq((seat["backlog"] != 0) & (need != AWAY) & (here >= need)),
-                old.eq(1 if self.age_interval == 0 else (seat["age"] == self.aged) | (here <= (1 << seat["age"]))),
-                can[k].eq(may[k] & old & ~local.read(peer)),
-            ]
+        m.d.comb += [
+            may.eq(Cat(seat.may for seat in seats)),
+            can.eq(may & Cat(seat.old for seat in seats) & (~local.read(peer)).replicate(s)),
+        ]
         pick, released, waiting, index = Signal(s), Signal(), Signal(range(s + 1)), Signal(self._index)
         with m.If(phase == 1):
             m.d.sync += [
@@ -172,15 +173,13 @@ class Nic(Block):
         join = queues.write_port()
         look = queues.read_port(transparent_for=(join,))
         m.d.comb += look.addr.eq(Cat(head.read(peer), peer))
+        m.d.comb += [seat.take.eq((phase == 2) & pick[k]) for k, seat in enumerate(seats)]
         with m.If((phase == 2) & released):
-            dst, seq = (select(pick, [seat[name] for seat in seats]) for name in ("dst", "seq"))
+            dst, seq = (select(pick, [getattr(seat, name) for seat in seats]) for name in ("dst", "seq"))
             m.d.comb += [
                 join.addr.eq(Cat(tail.read(peer), peer)), join.en.eq(1),
                 join.data.eq(Cat(Const(1, 1), index, dst[:b], seq, Const(0, 8))),
             ]  # fmt: skip
-            for k, seat in enumerate(seats):
-                with m.If(pick[k]):
-                    m.d.sync += [seat["backlog"].eq(seat["backlog"] - 1), seat["seq"].eq(seat["seq"] + 1)]
 
         # ---------------------------------------------------------------- phase 3: header, and what is left behind
         top = fields(look.data, entry)
@@ -215,15 +214,12 @@ class Nic(Block):
             dropped.write(m, peer, 0)
             newest = Cat(own & ~direct, top["seat"], top["node"])
             records.write(m, peer, Cat(newest, records.read(peer)[: (self._records - 1) * size]))
-            for k, seat in enumerate(seats):
-                young = seat["young"] != 0
-                counted = Mux(young | (row_of[k] == 0), 0, Mux(row_of[k] == AWAY, AWAY, row_of[k] - 1))
-                counted = Mux(pick[k], AWAY, counted)
-                counted = Mux(direct & (top["seat"] == k), 0, counted)  # nothing waits beyond: free again
-                m.d.comb += row_write.data.word_select(k, THROTTLE).eq(counted)
-            m.d.comb += [row_write.addr.eq(peer), row_write.en.eq(1)]
             with m.If(held > self.longest):
                 m.d.sync += self.longest.eq(held)
+        for k, seat in enumerate(seats):
+            m.d.comb += [
+                seat.visit.eq((phase == 3) & lit), seat.away.eq(pick[k]), seat.free.eq(direct & (top["seat"] == k)),
+            ]  # fmt: skip
         self._transmit(m, phase, lit, goes, own, top, encoder.header, Cat(given.read(peer), peer))
         # For the link whose two directions share a slot: our cell that waits for it, and the one that left on it now.
         mine, mine_seat, held_seat = Signal(), Signal(self._index), Signal(self._index)
@@ -233,7 +229,8 @@ class Nic(Block):
                 m.d.sync += held_seat.eq(index)
 
         # ---------------------------------------------------------------- receiving
-        pending, header, remainder = self._receive(m, kept, coming)
+        passes = Signal()
+        pending, header, remainder = self._receive(m, kept, coming, passes)
         got = m.submodules.decoder = HeaderDecoder(WORD * self.words)
         m.d.comb += [got.header.eq(header), got.remainder.eq(remainder)]
         kinds = [fields(records.read(source)[k * size : (k + 1) * size], record) for k in range(self._records)]
@@ -255,14 +252,13 @@ class Nic(Block):
             ]  # fmt: skip
             with m.If(pending):
                 m.d.sync += self.heard.eq(header)
-        with m.If(taking[2] & hear):
-            for k in range(s):
-                m.d.comb += row_write.data.word_select(k, THROTTLE).eq(Mux(target == k, setting, row_of[k]))
-            m.d.comb += [row_write.addr.eq(source), row_write.en.eq(1)]
-        passes, ours, now = Signal(), Signal(), Signal(range(n + 2))
+        for k, seat in enumerate(seats):
+            m.d.comb += [seat.hear.eq(taking[2] & hear & (target == k)), seat.throttle.eq(setting)]
+        ours, now = Signal(), Signal(range(n + 2))
         m.d.comb += [
             passes.eq(got.intact & ~got.empty & (got.dst != self.me)),
-            ours.eq(got.intact & ~got.empty & (got.dst == self.me)), onward.eq(got.dst), now.eq(length.read(onward) + 1),
+            ours.eq(got.intact & ~got.empty & (got.dst == self.me)),
+            onward.eq(got.dst), now.eq(length.read(onward) + 1),
         ]  # fmt: skip
         with m.If(taking[3]):
             m.d.sync += pending.eq(0)
@@ -290,7 +286,7 @@ class Nic(Block):
     # ------------------------------------------------------------------ parts
 
     def _faces(self, m, name, place):
-        """What the schedule says of a place: how far everybody sends, who does, and for a cell that came, what follows."""
+        """What the schedule says of a place: how far everybody sends, who does; for a cell that came, what follows."""
         r, epoch, d = self._rounds, self._rounds.slots, self.delay
         mirror = r.mirror()
         back = [max(int(q), 0) for q in mirror]  # where we send to whoever sends to us in place p
@@ -324,40 +320,6 @@ class Nic(Block):
         mirror = self._rounds.mirror()
         lags = [self._lag(p, int(q)) for p, q in enumerate(mirror) if q >= 0]
         return max(lags) + 1 + int(self.delay == 0 and any(q == p for p, q in enumerate(mirror)))
-
-    def _seats(self, m, phase):
-        """The pairs: destination, next number, cells left, age; `young` while a throttle may be of the pair before."""
-        epoch, every = self._rounds.slots, self.age_interval
-        seats = []
-        for k in range(self.seats):
-            seat = {
-                "dst": Signal(NODE, name=f"dst_{k}"), "seq": Signal(SEQ, name=f"seq_{k}"),
-                "backlog": Signal(BACKLOG, name=f"backlog_{k}"), "young": Signal(range(epoch + 2), name=f"young_{k}"),
-                "age": Signal(range(self.aged + 1), name=f"age_{k}"),
-                "count": Signal(range(max(every, 2)), name=f"count_{k}"),
-            }  # fmt: skip
-            with m.If(phase == SEND):  # for the next slot
-                with m.If(seat["young"] != 0):
-                    m.d.sync += seat["young"].eq(seat["young"] - 1)
-                if every:
-                    with m.If(seat["count"] == every - 1):
-                        m.d.sync += seat["count"].eq(0)
-                        with m.If(seat["age"] != self.aged):
-                            m.d.sync += seat["age"].eq(seat["age"] + 1)
-                    with m.Else():
-                        m.d.sync += seat["count"].eq(seat["count"] + 1)
-            with m.If(self.command_valid & (self.command_seat == k) & (phase > SEND)):
-                with m.If(self.command_open | (seat["backlog"] == 0)):
-                    m.d.sync += [seat["age"].eq(0), seat["count"].eq(0)]
-                with m.If(self.command_open):
-                    m.d.sync += [
-                        seat["dst"].eq(self.command_dst), seat["seq"].eq(0), seat["young"].eq(epoch),
-                        seat["backlog"].eq(self.command_cells),
-                    ]  # fmt: skip
-                with m.Else():
-                    m.d.sync += seat["backlog"].eq(seat["backlog"] + self.command_cells)
-            seats.append(seat)
-        return seats
 
     def _report(self, m, peer, queue, shared, now, owed, owed_to, length, ready):
         """What the cell to `peer` says of the last one from it: eq. (6), or a code."""
@@ -405,8 +367,10 @@ class Nic(Block):
         dst, seq, base = Signal(NODE), Signal(SEQ), Signal(len(stored))
         word = Signal(range(self.words))  # words of the payload sent
         m.d.comb += [
-            self.host_src.eq(self.me), self.host_word.eq(word),
-            self.host_dst.eq(Mux(phase == 3, top["node"], dst)), self.host_seq.eq(Mux(phase == 3, top["seq"], seq)),
+            self.host_src.eq(self.me),
+            self.host_word.eq(word),
+            self.host_dst.eq(Mux(phase == 3, top["node"], dst)),
+            self.host_seq.eq(Mux(phase == 3, top["seq"], seq)),
             self.store_from.eq(Mux(phase == 3, Cat(Const(0, self._word), stored), Cat((word + 1)[: self._word], base))),
         ]
         m.d.sync += [self.tx_valid.eq(0), self.tx_first.eq(0), self.tx_word.eq(0)]
@@ -422,14 +386,15 @@ class Nic(Block):
             with m.If(word == self.words - 2):
                 m.d.sync += sending.eq(0)
 
-    def _receive(self, m, kept, to):
-        """Words as they come. Returns whether a whole cell waits to be taken in, its header, its payload's remainder."""
+    def _receive(self, m, kept, to, passes):
+        """Words as they come. Returns whether a whole cell waits to be taken in, its header, its remainder."""
         b = self._place
         pending, header, remainder = Signal(), Signal(64), Signal(8)
         arriving, so_far, word, at = Signal(64), Signal(8), Signal(range(self.words)), Signal(b)
         coming, now, before = (View(HEADER.layout(), signal) for signal in (self.rx_word, arriving, header))
         m.d.comb += to.eq(coming.dst)
-        ahead = pending & (before.dst[:b] == to)  # the cell before it has a place in the same queue, not yet counted
+        # the cell before it has a place in the same queue that is not counted yet
+        ahead = pending & passes & (before.dst[:b] == to)
         following = next_remainder(so_far, self.rx_word)
         with m.If(self.rx_valid & self.rx_first):
             m.d.sync += [arriving.eq(self.rx_word), so_far.eq(0), word.eq(0)]
@@ -443,6 +408,72 @@ class Nic(Block):
             self.store_at.eq(Cat(word[: self._word], at, now.dst[:b])), self.store_data.eq(self.rx_word),
         ]  # fmt: skip
         return pending, header, remainder
+
+
+class Seat(Block):
+    """A pair and its throttles, one for each link.
+
+    Members
+    between                  phase 4: time passes
+    command, open, new_dst, cells   the host opens the seat, or adds cells
+    link                     whose throttle is looked at; read at the next edge
+    length                   cells that wait for that link
+    may, old                 eq. (2) lets it send; it is old enough for a queue of that length
+    take                     a cell is released
+    visit, away, free        phase 3: the throttle counts down, or becomes "nothing heard yet", or nothing
+    hear, throttle           feedback sets it
+    dst, seq                 where to, and the number of the next cell
+    """
+
+    def __init__(self, *, nodes: int, epoch: int, age_interval: int):
+        self.nodes, self.epoch, self.age_interval = nodes, epoch, age_interval
+        super().__init__({
+            "between": In(1), "command": In(1), "open": In(1), "new_dst": In(NODE), "cells": In(BACKLOG),
+            "link": In(max((nodes - 1).bit_length(), 1)), "length": In(range(nodes + 2)), "may": Out(1), "old": Out(1),
+            "take": In(1), "visit": In(1), "away": In(1), "free": In(1), "hear": In(1), "throttle": In(THROTTLE),
+            "dst": Out(NODE), "seq": Out(SEQ),
+        })  # fmt: skip
+
+    @property
+    def aged(self) -> int:
+        """The age from which a flow may use every queue."""
+        return max((self.nodes - 1).bit_length(), 1)
+
+    def elaborate(self, platform):
+        m = Module()
+        every = self.age_interval
+        backlog, young = Signal(BACKLOG), Signal(range(self.epoch + 2))
+        age, count = Signal(range(self.aged + 1)), Signal(range(max(every, 2)))
+        throttles = m.submodules.throttles = Memory(shape=THROTTLE, depth=self.nodes, init=[])
+        read, write = throttles.read_port(), throttles.write_port()
+        need, left = Signal(THROTTLE), Signal(THROTTLE)
+        m.d.comb += [
+            need.eq(Mux(young != 0, 0, read.data)),  # while young, it is of the pair that had the seat before
+            self.may.eq((backlog != 0) & (need != AWAY) & (self.length >= need)),
+            self.old.eq(1 if every == 0 else (age == self.aged) | (self.length <= (1 << age))),
+            left.eq(Mux((need == 0) | (need == AWAY), need, need - 1)),
+            read.addr.eq(self.link), write.addr.eq(self.link), write.en.eq(self.visit | self.hear),
+            write.data.eq(Mux(self.hear, self.throttle, Mux(self.free, 0, Mux(self.away, AWAY, left)))),
+        ]  # fmt: skip
+        with m.If(self.take):
+            m.d.sync += [backlog.eq(backlog - 1), self.seq.eq(self.seq + 1)]
+        with m.If(self.between):  # for the next slot
+            with m.If(young != 0):
+                m.d.sync += young.eq(young - 1)
+            if every:
+                m.d.sync += count.eq(Mux(count == every - 1, 0, count + 1))
+                with m.If((count == every - 1) & (age != self.aged)):
+                    m.d.sync += age.eq(age + 1)
+        with m.If(self.command):
+            with m.If(self.open | (backlog == 0)):
+                m.d.sync += [age.eq(0), count.eq(0)]
+            with m.If(self.open):
+                m.d.sync += [
+                    self.dst.eq(self.new_dst), self.seq.eq(0), young.eq(self.epoch), backlog.eq(self.cells),
+                ]  # fmt: skip
+            with m.Else():
+                m.d.sync += backlog.eq(backlog + self.cells)
+        return m
 
 
 class Table:

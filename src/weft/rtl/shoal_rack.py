@@ -1,9 +1,9 @@
 """A rack in gates: NICs, the circuit switches of its Clos, and links with delay; a host that makes up payload.
 
-`latency` cycles lie between a word's appearance at a NIC and its appearance at another: three switches of one cycle each
-and the four links of the path. Commands of a slot are given to a NIC one after another in the last cycles of the slot
-before; `sent` and `heard` change once per slot. Cycle 0 is the first of a slot before the first, in which all send empty
-cells.
+`latency` cycles lie between a word's appearance at a NIC and its appearance at another: three switches of one cycle
+each and the four links of the path. Commands of a slot are given to a NIC one after another in the last cycles of the
+slot before; `sent` and `heard` change once per slot. Cycle 0 is the first of a slot before the first, in which all send
+empty cells.
 """
 
 from functools import cached_property
@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 from weft.errors import require
 from weft.rtl.crc import linear, parity, raw
 from weft.rtl.parts import Block, place
-from weft.rtl.shoal_nic import BACKLOG, NODE, RECEIVE, SEND, SEQ, WORD, Nic
+from weft.rtl.shoal_nic import BACKLOG, NODE, RECEIVE, SEND, SEQ, TAKING, Nic
 from weft.rtl.shoal_switch import FIRST, LINK, VALID, CircuitSwitch
 from weft.rtl.voq import step
 from weft.schedule.decompose import decompose
@@ -29,7 +29,7 @@ SWITCHES = 3  # on every path
 
 def default_cycles(delay: int, words: int) -> int:
     """Cycles of a slot: the prototype's 1 of guard, 3 of overhead and a word each; more where cells arrive at once."""
-    return SEND + words if delay else SEND + words + SWITCHES + RECEIVE
+    return SEND + max(words, TAKING) if delay else SEND + words + SWITCHES + RECEIVE
 
 
 def default_latency(delay: int, slot_cycles: int, words: int) -> int:
@@ -89,7 +89,7 @@ class Host(Block):
 
 
 class Station(Block):
-    """A NIC with its host, its store, and the commands of a slot one after another. Members: as the NIC's and the rack's."""
+    """A NIC with its host, its store, and the commands of a slot one after another. Members: as the rack's."""
 
     def __init__(self, *, nodes, delay, slot_cycles, latency, words, seats, age_interval, schedule, lanes):
         self.nodes, self.delay, self.slot_cycles, self.latency, self.words = nodes, delay, slot_cycles, latency, words
@@ -121,7 +121,8 @@ class Station(Block):
             Cat(nic.command_valid, nic.command_open, nic.command_seat, nic.command_dst, nic.command_cells).eq(command),
             nic.me.eq(self.me), nic.rx_word.eq(self.incoming[:64]), nic.rx_valid.eq(self.incoming[VALID]),
             nic.rx_first.eq(self.incoming[FIRST]), self.outgoing.eq(Cat(nic.tx_word, nic.tx_valid, nic.tx_first)),
-            host.src.eq(nic.host_src), host.dst.eq(nic.host_dst), host.seq.eq(nic.host_seq), host.word.eq(nic.host_word),
+            host.src.eq(nic.host_src), host.dst.eq(nic.host_dst), host.seq.eq(nic.host_seq),
+            host.word.eq(nic.host_word),
             nic.host_data.eq(host.data), nic.host_remainder.eq(host.remainder),
             write.addr.eq(nic.store_at), write.data.eq(nic.store_data), write.en.eq(nic.store_write),
             read.addr.eq(nic.store_from), nic.store_word.eq(read.data),

@@ -1,9 +1,9 @@
 """The circuit switch: p multiplexers of p inputs, each with a selector register, following a table (§4.1).
 
 Link in, link out: a register after each multiplexer, one cycle. All selectors of a slot are written at the same clock
-edge, at the boundary of the slot: one cycle in which circuits change. `offset` says by how many cycles an output's slots
-begin after those of the senders: as much as cells take to get there. The paper's 45 cycles of physical layer and 4 of
-clock crossing are not here; in a rack they are part of the links' delay.
+edge, at the boundary of the slot: one cycle in which circuits change. `offsets` says by how many cycles an output's
+slots begin after those of the senders: as much as cells take to get there. The paper's 45 cycles of physical layer
+and 4 of clock crossing are not here; in a rack they are part of the links' delay.
 """
 
 from amaranth.hdl import Array, Module, Mux, Signal

