@@ -63,3 +63,16 @@ def test_verilog_is_written_with_the_names_of_the_ports(weft, tmp_path):
 def test_bad_input_is_one_sentence(weft, tokens, says):
     code, out, err = weft("rtl", *tokens)
     assert code == 2 and out == "" and err.startswith(says) and err.count("\n") == 1
+
+
+def test_every_design_and_verb_is_on_the_page():
+    from pathlib import Path
+
+    from weft.cli.rtl import VERBS
+    from weft.rtl.designs import DESIGNS
+
+    page = (Path(__file__).parents[2] / "docs/rtl.md").read_text(encoding="utf-8")
+    for name in DESIGNS:
+        assert f"`{name}" in page, name
+    for verb in VERBS:
+        assert f"`weft rtl {verb} " in page, verb

@@ -4,6 +4,8 @@ A pointer is kept as a mask of the ports at or after it. Moving it beyond the la
 finds nothing, so that the search goes on from port 0: no wrap needs to be written.
 """
 
+from operator import add, or_
+
 from amaranth.hdl import Mux, Value
 
 
@@ -25,7 +27,18 @@ def beyond(chosen: Value) -> Value:
 
 def select(chosen: Value, values) -> Value:
     """The one of `values` that one-hot `chosen` points at; zero if it points nowhere."""
-    out = 0
-    for k, value in enumerate(values):
-        out = out | (value & chosen[k].replicate(len(value)))
-    return out
+    return tree(or_, [value & chosen[k].replicate(len(value)) for k, value in enumerate(values)])
+
+
+def count(bits: Value) -> Value:
+    """How many bits are set."""
+    return tree(add, [bits[k] for k in range(len(bits))])
+
+
+def tree(operator, values) -> Value:
+    """All values joined by an associative operator, as a tree: a chain would be as deep as it is long."""
+    values = list(values)
+    while len(values) > 1:
+        pairs = [operator(*values[k : k + 2]) for k in range(0, len(values) - 1, 2)]
+        values = pairs + values[len(values) & ~1 :]
+    return values[0]

@@ -26,7 +26,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from weft.errors import require
-from weft.rtl.arbiter import beyond, first, select
+from weft.rtl.arbiter import beyond, count, first, select
 from weft.rtl.parts import Block, place
 from weft.rtl.shoal_header import HeaderDecoder, HeaderEncoder, next_remainder
 from weft.rtl.voq import step
@@ -162,7 +162,7 @@ class Nic(Block):
         with m.If(phase == 1):
             m.d.sync += [
                 pick.eq(Mux(lit, first(can, turn.read(peer)), 0)), released.eq(lit & can.any()),
-                waiting.eq(sum(may[k] for k in range(s)) - can.any()),
+                waiting.eq(count(may) - can.any()),
             ]  # fmt: skip
         m.d.comb += index.eq(encode(pick))
 

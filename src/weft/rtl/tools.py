@@ -5,6 +5,7 @@ are not used: other versions have given wrong answers or none.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -113,7 +114,26 @@ def verilog(component, name: str = "top") -> str:
         yosys(
             "read_rtlil in.il\nproc -norom\nmemory_collect\nopt_clean\nwrite_verilog -norename -noattr out.v", cwd=room
         )
-        return (Path(room) / "out.v").read_text()
+        return loops((Path(room) / "out.v").read_text())
+
+
+_INITIAL = re.compile(r"^  initial begin\n((?:    \S+ ?\[\d+\] = \d+'h[0-9a-f]+;\n)+)  end\n", re.MULTILINE)
+_ENTRY = re.compile(r"    (\S+ ?)\[(\d+)\] = (\d+'h[0-9a-f]+);")
+
+
+def loops(text: str) -> str:
+    """Verilog in which a memory that begins with the same word everywhere says so in a loop, not in a line per word."""
+
+    def shorter(found):
+        entries = _ENTRY.findall(found.group(1))
+        names, values = {name for name, _, _ in entries}, {value for _, _, value in entries}
+        if len(entries) < 3 or len(names) > 1 or len(values) > 1:
+            return found.group(0)
+        (name,), (value,) = names, values
+        begin = f"  initial begin : initial_{found.start()}\n    integer k;\n"
+        return f"{begin}    for (k = 0; k < {len(entries)}; k = k + 1) {name}[k] = {value};\n  end\n"
+
+    return _INITIAL.sub(shorter, text)
 
 
 def command(arguments, *, cwd, env=None) -> None:
