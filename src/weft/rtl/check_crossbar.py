@@ -1,14 +1,12 @@
 """A crossbar's gates against its kernel and its twin: every grant and every cell in every slot."""
 
-from time import process_time
-
 import numpy as np
 
 from weft.errors import require
 from weft.fabrics.crossbar import Crossbar, reference
 from weft.rtl import gates
 from weft.rtl.crossbar import cell_layout
-from weft.rtl.lockstep import AROUND, Report, first_unequal
+from weft.rtl.lockstep import Report, around, first_unequal, run_timed
 from weft.rtl.simulate import Simulation
 
 NOBODY = -1
@@ -51,8 +49,7 @@ def check(
         here = {name: column[:rows] for name, column in seen.items() if name in model}
         report.differs(first_unequal(here, model, against=side, cycle_of=made.cycle_of, show=show(n)))
     if vcd is not None:
-        at = report.first_difference.cycle if report.first_difference else report.cycles
-        drive(made, valid, outputs, engine=engine, vcd=vcd, window=(max(at - AROUND, 0), at + AROUND))
+        drive(made, valid, outputs, engine=engine, vcd=vcd, window=around(report))
         report.vcd = vcd
     return report
 
@@ -94,15 +91,8 @@ def drive(made, valid, outputs, *, engine=None, vcd=None, window=None):
             put_field(whole, layout["source"].offset, layout["source"].width, np.full(slots, i, np.uint64))
             for k, word in enumerate(whole):
                 rows[:slots, port.at + k] = word
-        if window is not None:
-            rows = rows[: -(-window[1] // made.slot_cycles)]
-        began = process_time()
-        out = simulation.run(rows, made.slot_cycles)
-        took = process_time() - began
-        times = simulation.build_s, took, simulation.cycles, simulation.engine
-        if window is not None:
-            return None, times
-        return observed(simulation.outputs, out, made, slots), times
+        out, times = run_timed(simulation, rows, made.slot_cycles, window)
+        return (None if out is None else observed(simulation.outputs, out, made, slots)), times
 
 
 def mask(made) -> int:

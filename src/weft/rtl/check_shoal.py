@@ -7,7 +7,6 @@ as the kernel's. Host software, here as there, gives seats to pairs: `Recorder` 
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from time import process_time
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from weft.engine.fingerprint import Fingerprint, show
 from weft.errors import BadInput
 from weft.fabrics.shoal import arrays, kernel, reference
 from weft.rtl.crc import linear, raw
-from weft.rtl.lockstep import AROUND, Difference, Report, first_unequal
+from weft.rtl.lockstep import Difference, Report, around, first_unequal, run_timed
 from weft.rtl.shoal_nic import NODE, SEND, SEQ, WORD
 from weft.rtl.shoal_rack import Host, Rack, through
 from weft.rtl.simulate import Simulation
@@ -159,8 +158,7 @@ def check(rack: Rack, flows, slots: int, *, vcd: str | None = None, engine: str 
     if ours != theirs and first is None:
         report.differs(Difference(report.cycles, slots, "fingerprint of the arrivals", ours, theirs, "kernel"))
     if vcd is not None:
-        at = report.first_difference.cycle if report.first_difference else report.cycles
-        drive(made, stimulus, engine=engine, vcd=vcd, window=(max(at - AROUND, 0), at + AROUND))
+        drive(made, stimulus, engine=engine, vcd=vcd, window=around(report))
         report.vcd = vcd
     return report
 
@@ -202,13 +200,8 @@ def drive(made, stimulus, *, engine=None, vcd=None, window=None):
             port = simulation.inputs.all[f"commands__{node}__{lane}"]
             for k in range(port.words):
                 rows[slot, port.at + k] = word >> 32 * k & 0xFFFFFFFF
-        if window is not None:
-            rows = rows[: -(-window[1] // made.slot_cycles)]
-        began = process_time()
-        out = simulation.run(rows, made.slot_cycles)
-        took = process_time() - began
-        times = simulation.build_s, took, simulation.cycles, simulation.engine
-        if window is not None:
+        out, times = run_timed(simulation, rows, made.slot_cycles, window)
+        if out is None:
             return None, times
         ports, late = simulation.outputs, out[1:]
         seen = {

@@ -12,6 +12,8 @@ from weft.fabrics.crossbar import Crossbar
 from weft.units import Size, param
 from weft.workload.traffic import TRAFFIC
 
+MOST = 10**9  # cycles or slots of a check
+
 
 @dataclass(frozen=True, kw_only=True)
 class IslipGates:
@@ -82,6 +84,9 @@ class CrossbarDrive:
     slots: int | None = param(None, "slots to run; 10,000 unless cycles are given")
     cycles: int | None = param(None, "clock cycles to run, instead of slots")
     twin: int | None = param(None, "slots for which the plain-Python twin runs too; 40,000 / ports unless given")
+
+    def __post_init__(self):
+        _check_length(self)
 
     def check(self, design: CrossbarGates, *, seed: int, vcd: str | None, engine: str | None):
         """Run and compare."""
@@ -243,6 +248,7 @@ class ShoalDrive:
     slots: int | None = param(None, "slots to run, instead of cycles")
 
     def __post_init__(self):
+        _check_length(self)
         require(0 < self.load <= 16, "load", "above 0 and at most 16", self.load)
         require(1 <= self.cells <= 1e6, "cells", "from 1 to 1,000,000", self.cells)
 
@@ -266,6 +272,12 @@ class ShoalDrive:
         rack = design.component()
         slots = self.slots or max((self.cycles or 100_000) // rack.slot_cycles, 1)
         return check(rack, self.flows(rack.nodes, slots, seed), slots, vcd=vcd, engine=engine)
+
+
+def _check_length(drive):
+    for name in ("slots", "cycles"):
+        value = getattr(drive, name)
+        require(value is None or 1 <= value <= MOST, name, f"from 1 to {MOST:,}", value)
 
 
 DESIGNS = {

@@ -1,6 +1,7 @@
 """Gates and models side by side: what a comparison found, and the first thing in which they differ."""
 
 from dataclasses import asdict, dataclass, field
+from time import process_time
 
 import numpy as np
 
@@ -46,6 +47,25 @@ class Report:
         if self.first_difference is None or difference.cycle < self.first_difference.cycle:
             self.first_difference = difference
         self.agree = False
+
+
+def run_timed(simulation, rows, every: int, window=None):
+    """Run the rows. Returns the outputs, and (build s, processor s of the run, cycles, engine).
+
+    With a `window` (cycles) only so far as it goes, for its waveform; the outputs are then None.
+    """
+    if window is not None:
+        rows = rows[: -(-window[1] // every)]
+    began = process_time()
+    out = simulation.run(rows, every)
+    times = simulation.build_s, process_time() - began, simulation.cycles, simulation.engine
+    return (None if window is not None else out), times
+
+
+def around(report: Report) -> tuple[int, int]:
+    """The cycles around the first difference, or around the end if there is none."""
+    at = report.first_difference.cycle if report.first_difference else report.cycles
+    return max(at - AROUND, 0), at + AROUND
 
 
 def first_unequal(gates: dict, model: dict, *, against: str, cycle_of, show=None) -> Difference | None:
