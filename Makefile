@@ -51,6 +51,9 @@ $(READY): pyproject.toml examples/fluid/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable . --editable examples/fluid --group dev
+	@command -v g++ >/dev/null || command -v clang++ >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && apt-get install --quiet --yes g++; } || \
+	  echo "no C++ compiler: gates run in Amaranth's simulator, some thousand times slower"
 	@touch $@
 
 clean:

@@ -60,7 +60,7 @@ class Nic(Block):
     tx_word, tx_valid, tx_first   what is sent: a word, whether it is one, whether it is the first of a cell
     rx_word, rx_valid, rx_first   what comes
     command_valid, _open, _seat, _dst, _cells   the host opens a seat for `dst`, or adds cells to it; any cycle from
-                                phase 4 on, and counts from the next slot on
+                                phase 5 on, and counts from the next slot on
     host_src, _dst, _seq, _word   the word of an own cell that is sent next …
     host_data, host_remainder   … is this, and the remainder of its payload
     store_write, _at, _data     a word of a cell on its way is kept, at queue, place, word
