@@ -18,7 +18,7 @@ from weft.rtl.check_shoal import check as check_shoal
 from weft.rtl.check_shoal import commands, drive, expect
 from weft.rtl.designs import CrossbarGates, IslipGates, NicGates, ShoalDrive, ShoalGates, SwitchGates
 from weft.rtl.prove import PROPERTIES, prove
-from weft.rtl.shoal_nic import RECEIVE, SEND
+from weft.rtl.shoal_nic import SEND, least_delay
 from weft.rtl.shoal_rack import Rack
 from weft.rtl.simulate import Simulation
 from weft.rtl.synth import synthesise
@@ -98,8 +98,7 @@ def prototype(cell: int, path: int = PATH) -> Rack:
     """The rack of §6 with cells of so many bytes: 8 nodes, 6 switches of 4 ports, slots of 4 cycles and a word each."""
     words = cell // 8
     cycles = SEND + words
-    complete = SEND + words + path
-    delay = max(0, -(-(complete - (cycles - RECEIVE)) // cycles))
+    delay = least_delay(cycles, path, words)
     return gates.rack(nodes=8, ports=4, delay=delay, slot_cycles=cycles, latency=path, words=words, seats=2)
 
 

@@ -25,7 +25,9 @@ DESIGNS = [
     ShoalGates(nodes=4, ports=4, delay=0, seats=14, cell=24),  # both directions of a link in one slot
     ShoalGates(nodes=3, ports=4, delay=0, seats=14, cell=64, age_interval=2),
     ShoalGates(nodes=5, ports=4, delay=2, seats=14, cell=32, age_interval=0),
-    ShoalGates(nodes=4, ports=4, delay=5, seats=14, cell=16, schedule="rotation"),  # an answer takes several epochs
+    ShoalGates(
+        nodes=4, ports=4, delay=5, latency=32, seats=14, cell=16, schedule="rotation"
+    ),  # an answer takes several epochs
 ]
 
 
@@ -234,7 +236,7 @@ def test_sizes_that_fit_nothing_are_refused(given, says):
 
 
 def test_a_latency_that_takes_other_slots_than_the_schedule_counts_with_is_refused():
-    with pytest.raises(BadInput, match=r"^delay must be 3 slots, what 20 cycles from node to node take, not 1$"):
+    with pytest.raises(BadInput, match=r"^delay must be 2 slots, what 20 cycles from node to node take, not 1$"):
         replace(NicGates(delay=1), latency=20).component()
 
 

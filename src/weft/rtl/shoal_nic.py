@@ -45,13 +45,17 @@ AWAY = (1 << THROTTLE) - 1
 NONE, PASSED, OWN, OTHER = range(4)
 
 
+def least_delay(slot_cycles: int, latency: int, words: int) -> int:
+    """Slots that a cell travels beyond the one it is sent in: it is taken in within a slot, when it is all there."""
+    complete = SEND + words + latency  # the cycle after the one of its last word, from the start of its slot
+    return max(0, -(-(complete - (slot_cycles - TAKING)) // slot_cycles))
+
+
 def receive_phase(slot_cycles: int, delay: int, latency: int, words: int) -> int:
     """The phase in which a cell is taken in, `delay` slots after the one it was sent in; refused if it cannot be."""
-    complete = SEND + words + latency  # the cycle after the one of its last word, from the start of its slot
-    last = slot_cycles - RECEIVE
-    least = max(0, -(-(complete - last) // slot_cycles))
+    least = least_delay(slot_cycles, latency, words)
     require(least == delay, "delay", f"{least} slots, what {latency} cycles from node to node take", delay)
-    return max(SEND, complete - delay * slot_cycles)
+    return max(SEND, SEND + words + latency - delay * slot_cycles)
 
 
 class Nic(Block):
@@ -230,7 +234,7 @@ class Nic(Block):
 
         # ---------------------------------------------------------------- receiving
         passes = Signal()
-        pending, header, remainder = self._receive(m, kept, coming, passes)
+        pending, header, remainder = self._receive(m, kept, coming, passes, phase)
         got = m.submodules.decoder = HeaderDecoder(WORD * self.words)
         m.d.comb += [got.header.eq(header), got.remainder.eq(remainder)]
         kinds = [fields(records.read(source)[k * size : (k + 1) * size], record) for k in range(self._records)]
@@ -260,8 +264,6 @@ class Nic(Block):
             ours.eq(got.intact & ~got.empty & (got.dst == self.me)),
             onward.eq(got.dst), now.eq(length.read(onward) + 1),
         ]  # fmt: skip
-        with m.If(taking[3]):
-            m.d.sync += pending.eq(0)
         with m.If(taking[3] & good):
             with m.If(passes):
                 m.d.comb += [
@@ -386,7 +388,7 @@ class Nic(Block):
             with m.If(word == self.words - 2):
                 m.d.sync += sending.eq(0)
 
-    def _receive(self, m, kept, to, passes):
+    def _receive(self, m, kept, to, passes, phase):
         """Words as they come. Returns whether a whole cell waits to be taken in, its header, its remainder."""
         b = self._place
         pending, header, remainder = Signal(), Signal(64), Signal(8)
@@ -396,13 +398,24 @@ class Nic(Block):
         # the cell before it has a place in the same queue that is not counted yet
         ahead = pending & passes & (before.dst[:b] == to)
         following = next_remainder(so_far, self.rx_word)
+        # A cell that is complete while the one before is taken in waits until that is done.
+        busy, whole, waits = Signal(), Signal(), Signal()
+        done = phase == self.phase + TAKING - 1
+        m.d.comb += [
+            busy.eq((phase >= self.phase) & (phase < self.phase + TAKING - 1)),
+            whole.eq(self.rx_valid & ~self.rx_first & (word == self.words - 2)),
+        ]
+        with m.If(done):
+            m.d.sync += pending.eq(0)
+        with m.If(whole & busy):
+            m.d.sync += waits.eq(1)
+        with m.Elif(whole | (waits & done)):
+            m.d.sync += [pending.eq(1), header.eq(arriving), remainder.eq(Mux(whole, following, so_far)), waits.eq(0)]
         with m.If(self.rx_valid & self.rx_first):
             m.d.sync += [arriving.eq(self.rx_word), so_far.eq(0), word.eq(0)]
             m.d.sync += at.eq(Mux(ahead, step(kept.read(to), self.nodes), kept.read(to)))
         with m.Elif(self.rx_valid):
             m.d.sync += [so_far.eq(following), word.eq(word + 1)]
-            with m.If(word == self.words - 2):
-                m.d.sync += [pending.eq(1), header.eq(arriving), remainder.eq(following)]
         m.d.comb += [
             self.store_write.eq(self.rx_valid & ~self.rx_first & (now.dst != self.me) & (now.dst != now.src)),
             self.store_at.eq(Cat(word[: self._word], at, now.dst[:b])), self.store_data.eq(self.rx_word),
