@@ -57,7 +57,8 @@ class Link:
     def _local(self, count):
         with _ignored_interrupt():  # the processes inherit it: Ctrl-C is ours to pass on
             self.cluster = LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+                n_workers=count, threads_per_worker=1, processes=True, host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
                 memory_limit=0, resources={MEMORY: may_have() // count}, silence_logs=logging.CRITICAL,
             )  # fmt: skip
         return Client(self.cluster, set_as_default=False)

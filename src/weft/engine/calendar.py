@@ -26,9 +26,9 @@ def tables(flows) -> dict:
 
 def make(flows, unit: int = 1, extra: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(waits, successors) of a table of flows, see `fill`."""
-    arrays = [np.zeros(shape, kind) for shape, kind in tables(flows).values()]
-    fill(*arrays, flows, unit, extra)
-    return arrays[0], arrays[1]
+    waits, successors = (np.zeros(shape, kind) for shape, kind in tables(flows).values())
+    fill(waits, successors, flows, unit, extra)
+    return waits, successors
 
 
 NOBODY = np.zeros((0, COLUMNS), np.int64), np.zeros(0, np.int32)  # who waits, where nobody does

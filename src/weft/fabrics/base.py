@@ -79,7 +79,7 @@ class Fabric:
         if not isinstance(demand, self.carries):
             kinds = " or ".join(kind.kind for kind in self.carries)
             raise BadInput(f"{type(self).__name__} must be given {kinds}, not {demand.kind}")
-        if getattr(demand, "waiting", 0) and not self.releases:
+        if demand.waiting and not self.releases:
             raise BadInput(f"{type(self).__name__} must be given flows that wait for no other, not {demand.waiting:,}")
         if demand.nodes != self.nodes:
             raise BadInput(f"demand must be drawn for the {self.nodes} nodes of the fabric, not {demand.nodes}")

@@ -337,7 +337,18 @@ def _rate(work, wall):
 def _sections(workload, fabric, flows, released, seen) -> dict:
     """What a workload has to say of a run beyond its flows: requests, collectives."""
     say = getattr(workload, "sections", None)
-    return {} if say is None else say(fabric, flows, released, seen.finish)
+    return {} if say is None else _summed_up(say(fabric, flows, released, seen.finish))
+
+
+def _summed_up(section: dict) -> dict:
+    """Arrays of times in a workload's section as their statistics."""
+    told = {}
+    for name, value in section.items():
+        if isinstance(value, dict):
+            told[name] = _summed_up(value)
+        else:
+            told[name] = Distribution(value).summary(us) if isinstance(value, np.ndarray) else value
+    return told
 
 
 def _unknown(flows):

@@ -23,7 +23,7 @@ from weft.wire.shoal import CRC, CRC_AT, HEADER, NOT_APPLICABLE, NOTHING, feedba
 NONE, PASSED, OWN, OTHER = range(4)
 
 
-class Recorder(reference.Rack):
+class Recorder(reference.ReferenceRack):
     """The twin, noting what its nodes send, what came to them, and what their hosts asked for."""
 
     def __init__(self, schedule, flows, **options):
@@ -42,9 +42,9 @@ class Recorder(reference.Rack):
         super().step()
 
     def start_flows(self):
-        first, known = self.arrived, set(self.live)
+        coming, known = [f for time, f in self.calendar.due if time <= self.slot], set(self.live)
         super().start_flows()
-        for src, dst, cells, _ in self.flows[first : self.arrived]:
+        for src, dst, cells, _ in (self.flows[f] for f in coming):
             seat = self.live[src, dst].seat
             self.seats_used = max(self.seats_used, seat + 1)
             command = self.commands[self.slot].setdefault((src, seat), [(src, dst) not in known, dst, 0])

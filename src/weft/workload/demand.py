@@ -24,6 +24,11 @@ class Demand:
         return 0
 
     @property
+    def waiting(self) -> int:
+        """Flows that wait for others."""
+        return 0
+
+    @property
     def table(self) -> "Flows":
         """The flows, or a table of none."""
         from weft.workload.flows import Flows

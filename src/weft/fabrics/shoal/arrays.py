@@ -119,12 +119,12 @@ def make_state(plan: Plan) -> FastState:
     return state
 
 
-def set_waits(plan: Plan, state) -> None:
+def set_waits(plan, state) -> None:
     """Let flows wait as the plan says."""
     state.waits[:], state.successors[:] = plan.waits, plan.successors
 
 
-def started(plan: Plan, state) -> np.ndarray:
+def started(plan, state) -> np.ndarray:
     """(flows,) bool: whether each has started, or was to and waits for its node."""
     out = np.arange(len(plan.src)) < state.tally[col.KNOWN_STARTED]
     if len(state.waits):
