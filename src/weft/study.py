@@ -288,7 +288,7 @@ def _told(result, point, acting) -> Result:
 
 def moved(point, acting) -> dict[str, str]:
     """Path of `point` -> the path that `acting` reads instead."""
-    found = {}
+    found: dict[str, str] = {}
     for one, other in ((point.fabric, acting.fabric), (point.workload, acting.workload)):
         pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)]
         found |= {here: there for here, there in pairs if isinstance(here, str) and here != there}

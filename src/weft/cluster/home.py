@@ -444,7 +444,7 @@ class Home:
 
 def _kinds(points) -> dict:
     """Source -> (fabric and workload, pickled; their names): one of every kind that workers must know."""
-    found = {}
+    found: dict = {}
     for point in points:
         things = (point.fabric, point.workload)
         names = " and ".join(type(thing).__name__ for thing in things)

@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
+from typing import IO
 
 from distributed import get_worker
 
@@ -286,7 +287,8 @@ class Turn:
     """One process of a machine at a time compiles the kernels of one source; the others find them in the cache."""
 
     def __init__(self, sources: str):
-        self.byte, self.file = int(sources[:15], 16), None
+        self.byte = int(sources[:15], 16)
+        self.file: IO[bytes] | None = None
 
     def __enter__(self):
         return self

@@ -47,8 +47,8 @@ def advance(run: "Run", until: int | None = None, watch: Callable[["Run"], None]
                 run.half, half = (run.now, deepcopy(run.sample())), None
             if stop == run.series.due:
                 run.series.add(stop, run.now, run.sample())
-                sampled = True
-        look(run, thorough=run.work - run.inspected >= run.inspect_every or (sampled and run.inspect_samples))
+                sampled = run.inspect_samples > 0 and len(run.series.times) % run.inspect_samples == 0
+        look(run, thorough=sampled or run.work - run.inspected >= run.inspect_every)
         watch(run)
     look(run, thorough=True)
 

@@ -90,7 +90,7 @@ class Run:
 
     unit: ClassVar[str] = "steps"  # what `work` counts
     inspect_every: ClassVar[int] = 1 << 24  # units of work between two thorough looks of the monitors …
-    inspect_samples: ClassVar[bool] = True  # … and whether there is one with every sample
+    inspect_samples: ClassVar[int] = 1  # … and samples from one to the next: nothing moves in a deadlock; 0 for none
     budget: int = 10_000  # of the first stride; the loop adapts it to the wall clock
     now: int = 0  # ps of simulated time
     finished: int = 0  # flows done

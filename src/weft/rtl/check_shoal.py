@@ -176,7 +176,7 @@ def commands(rack: Rack, recorder: Recorder, slots: int):
     index = max((rack.seats - 1).bit_length(), 1)
     out = []
     for slot, asked in recorder.commands.items():
-        lane = defaultdict(int)
+        lane: dict[int, int] = defaultdict(int)
         for (node, seat), (opens, dst, cells) in sorted(asked.items()):
             k = lane[node]
             lane[node] += 1

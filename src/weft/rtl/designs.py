@@ -5,7 +5,7 @@ the `fabric()` that the models run.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from weft.errors import require
 from weft.fabrics.crossbar import Crossbar
@@ -60,7 +60,7 @@ class CrossbarGates:
 
     def fabric(self) -> Crossbar:
         """The description that the models run."""
-        grouped = {} if self.buffers != "gcq" else dict(speedup=self.speedup, pipeline=self.pipeline)
+        grouped: dict[str, Any] = {} if self.buffers != "gcq" else dict(speedup=self.speedup, pipeline=self.pipeline)
         return Crossbar(
             ports=self.ports, buffers=self.buffers, iterations=self.iterations, depth=self.depth, cell=self.width // 8,
             group=self.group, inner=self.inner, output=self.output, crossing=self.crossing,

@@ -17,7 +17,7 @@ CLOCKS = {
     "clk": ClockSignal("sync"), "rst": ResetSignal("sync"), "fast_clk": ClockSignal("fast"),
     "fast_rst": ResetSignal("fast"),
 }  # fmt: skip
-_open = []
+_open: list = []
 
 
 class Block(wiring.Component):

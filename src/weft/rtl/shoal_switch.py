@@ -23,7 +23,7 @@ def check_table(selectors, ports: int, name: str = "the switch") -> list[list[in
     require(len(rows) >= 1, f"the schedule of {name}", "at least one slot", 0)
     for t, row in enumerate(rows):
         require(len(row) == ports, f"slot {t} of {name}", f"a list of {ports} inputs", len(row))
-        used = {}
+        used: dict[int, int] = {}
         for out, port in enumerate(row):
             if not -1 <= port < ports:
                 raise BadInput(f"an input of {name} must be from 0 to {ports - 1}, or -1 for none, not {port}")

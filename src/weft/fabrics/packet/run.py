@@ -14,7 +14,7 @@ from weft.fabrics.packet.fabric import Packet, groups
 from weft.hosts.state import PER_FLOW, PER_PACKET
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.topology.routes import routes
-from weft.units import s
+from weft.units import s, us
 
 ROWS_FULL, SLOTS_FULL = loop.MORE, loop.MORE + 1
 CAUSES = {"full": "drop_full", "link_down": "drop_down", "no_route": "drop_route", "lossless": "drop_lossless"}
@@ -27,9 +27,10 @@ class NetworkRun(Run):
     unit = "events"
     budget = 20_000
     inspect_every = 1 << 20
+    inspect_samples = 16
 
     def __init__(self, fabric, flows, seed=0):
-        super().__init__(fabric, flows, seed=seed)
+        super().__init__(fabric, flows, seed=seed, every=20 * us)
         self.state = fabric.lay_out(flows, seed)
         self.moments = self._moments()
 

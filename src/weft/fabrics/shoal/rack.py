@@ -22,7 +22,7 @@ class Rack(Run):
     unit = "node-slots"
     budget = 1 << 20
     inspect_every = 1 << 24  # an inspection costs as much as some 2^14 node-slots …
-    inspect_samples = False  # … which a small rack does not do between two samples
+    inspect_samples = 0  # … which a small rack does not do between two samples
 
     def __init__(self, fabric, flows, seed=0):
         super().__init__(fabric, flows, seed=seed, every=8 * fabric.epoch)

@@ -25,6 +25,7 @@ MOST_HOPS = 8  # of a path in a network with loops
 class SlotRun(Run):
     """A network at work in slots that a manager gives out."""
 
+    fabric: TDMA
     unit = "host-slots"
     budget = 1 << 12
 
@@ -53,17 +54,17 @@ class SlotRun(Run):
         return tree, self.scheduler.rank, network.capacity, cost, np.full(n, n, np.int64), self.scheduler.memory, out
 
     @property
-    def finished(self) -> int:
+    def finished(self):
         return int(self.state.count[Count.FINISHED])
 
     @property
-    def work(self) -> int:
+    def work(self):
         return int(self.state.count[Count.CYCLE]) * self.fabric.nodes
 
     # ------------------------------------------------------------ time
 
     @property
-    def next_change(self) -> int | None:
+    def next_change(self):
         """ps of the next failure or repair."""
         coming = [self.events[self.past][0]] if self.past < len(self.events) else []
         return min([*coming, *([self._replaced] if self._replaced >= 0 else [])], default=None)

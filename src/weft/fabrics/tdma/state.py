@@ -55,7 +55,7 @@ class Fixed(NamedTuple):
 class State(NamedTuple):
     """What a step may change."""
 
-    count: np.ndarray  # (len(Count),) int64
+    count: np.ndarray  # type: ignore[assignment]  # (len(Count),) int64; hides tuple.count
     fingerprint: np.ndarray  # (2,) uint64
     left: np.ndarray  # (n, n) int64  [i, j]  bytes that wait at i for j
     got: np.ndarray  # (n, n) int64  [i, j]  bytes that have arrived at j from i

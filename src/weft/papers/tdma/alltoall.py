@@ -21,8 +21,8 @@ def rows(topology, scale, pods) -> list[dict]:
     """
     size = 10 * GB if at_paper_scale(scale) else 1 * GB
     out = []
-    for name, options in (("TDMA", {}), ("TDMA, guard inside", {"inside": True})):
-        fabric = TDMA(nodes=HOSTS, topology=topology, pods=pods, **options)
+    for name, inside in (("TDMA", False), ("TDMA, guard inside", True)):
+        fabric = TDMA(nodes=HOSTS, topology=topology, pods=pods, inside=inside)
         flows = AllToAll(bytes=size).draw(nodes=HOSTS, link=fabric.link, seed=0)
         ideal = fabric.transfer(flows)
         core, progress = carried(fabric, flows, every=ideal // STEPS)

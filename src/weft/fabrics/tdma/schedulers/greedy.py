@@ -41,7 +41,7 @@ class Ways(NamedTuple):
     row: np.ndarray  # (nodes,) int32  row of a switch
     table: np.ndarray  # (rows, anchors) int32  group of ports
     first: np.ndarray  # (groups,) int32
-    count: np.ndarray  # (groups,) int32
+    count: np.ndarray  # type: ignore[assignment]  # (groups,) int32; hides tuple.count
     choices: np.ndarray  # int32
     receiver: np.ndarray  # (ports,) int32  node that a port leads to
     own: np.ndarray  # (hosts,) int32  port with which a host sends
@@ -290,10 +290,8 @@ class Greedy(Scheduler):
         require(self._hops < HOPS, "a path", f"of fewer than {HOPS} hops", self._hops)
         self._unit = int(np.gcd.reduce(network.rate))
         narrow = np.zeros((*way.table.shape, 2), np.int64)
-        self._ways = Ways(
-            *way, receiver=receiver, own=network.host_port, rate=network.rate // self._unit, capacity=network.capacity,
-            narrow=narrow,
-        )  # fmt: skip
+        units = network.rate // self._unit
+        self._ways = Ways(*way, receiver, network.host_port, units, network.capacity, narrow)  # type: ignore[call-arg]
         _narrow(self._ways, np.argsort(distance, axis=0, kind="stable").astype(np.int32), narrow)
         zeros = [np.zeros(network.graph.ports, np.int64) for _ in Load._fields]
         self._load = Load(*zeros)
