@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.engine import calendar
 from weft.fabrics.base import Run
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.metrics.throughput import BUSY, SECOND_HALF
@@ -32,6 +31,7 @@ class Rack(Run):
 
     def lay_out(self, flows):
         """Choose the kernel and its arrays; returns what no slot changes."""
+        from weft.engine import calendar
         from weft.fabrics.shoal import arrays, kernel
 
         fabric = self.fabric
