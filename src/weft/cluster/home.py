@@ -25,6 +25,7 @@ from distributed.scheduler import KilledWorker
 from weft import errors
 from weft.checkpoint import Checkpoint, is_whole
 from weft.cluster import worker
+from weft.cluster.link import bounded
 from weft.cluster.worker import LARGEST, MEMORY, SLOT, folder_digest
 from weft.errors import BadInput, MonitorTripped, TooLarge, WeftError, require
 from weft.experiment import allow, need
@@ -83,7 +84,9 @@ class Home:
         self.files, self.travel, self.link_number = {}, False, 0
         self.stamp = f".weft-{self.study}"
         self.folder = jobs[todo[0]].place and jobs[todo[0]].place.parent.resolve()
-        self.kinds = _kinds([jobs[k].point for k in todo])
+        self.sources = {k: digest_of(jobs[k].point.fabric, jobs[k].point.workload) for k in todo}
+        self.needs = {k: _need(jobs[k].point) for k in todo}
+        self.kinds = _kinds({k: jobs[k].point for k in todo}, self.sources)
         self.gate = "weft-" + sha256(" ".join(sorted(self.kinds)).encode()).hexdigest()[:12]
         self.claims, self.greeter_ends = None, threading.Event()
 
@@ -182,12 +185,8 @@ class Home:
     def _able(self, k) -> list[str]:
         """The workers that may do a run: large enough, and not those it broke on."""
         broke = self.past[k].broke_on
-        wants = self._need(k)
+        wants = self.needs[k]
         return [one for one, can in self.workers.items() if can["memory"] >= wants and one not in broke]
-
-    def _need(self, k) -> int:
-        point = self.jobs[k].point
-        return need(point.fabric, point.workload.planned(point.fabric.nodes))
 
     def _reconsider(self):
         self.waiting.extend(self.held)
@@ -256,14 +255,14 @@ class Home:
         sent = list(reads) if self.travel else []
         order = {
             "study": self.study, "number": k, "name": job.place and job.place.name, "topic": self._topic,
-            "point": pickle.dumps(point), "sources": digest_of(point.fabric, point.workload), "memory": job.memory,
+            "point": pickle.dumps(point), "sources": self.sources[k], "memory": job.memory,
             "every": job.every, "home": self.folder and str(self.folder), "stamp": self.stamp, "inputs": reads,
             "sent": sent, "look": max(0.5, len(self.workers) / 200),
         }  # fmt: skip
         future = self.client.submit(
             worker.work, order, *(self._file(path, reads[path]) for path in sent),
             key=f"weft-run-{self.study}-{k}-{past.attempt}", pure=False,
-            resources={SLOT: 1, MEMORY: self._need(k), self.gate: 1},
+            resources={SLOT: 1, MEMORY: self.needs[k], self.gate: 1},
             workers=self._able(k) if past.broke_on else None,
         )  # fmt: skip
         self.flying[k] = Flight(past.attempt, future)
@@ -430,8 +429,7 @@ class Home:
         self.greeter_ends.set()
         client, present = self.client, list(self.workers)
         if present:
-            tell = {"workers": present, "on_error": "ignore"}
-            threading.Thread(target=client.run, args=(worker.halt, self.study), kwargs=tell, daemon=True).start()
+            bounded(lambda: client.run(worker.halt, self.study, workers=present, on_error="ignore"), 0)
         end = monotonic() + STOPPING
         try:
             while self.flying and present and monotonic() < end:
@@ -442,10 +440,14 @@ class Home:
             flight.future.release()
 
 
-def _kinds(points) -> dict:
+def _need(point) -> int:
+    return need(point.fabric, point.workload.planned(point.fabric.nodes))
+
+
+def _kinds(points, sources) -> dict:
     """Source -> (fabric and workload, pickled; their names): one of every kind that workers must know."""
     found: dict = {}
-    for point in points:
+    for k, point in points.items():
         things = (point.fabric, point.workload)
         names = " and ".join(type(thing).__name__ for thing in things)
         for thing in things:
@@ -454,7 +456,8 @@ def _kinds(points) -> dict:
                     f"{type(thing).__name__} must be in a module that workers can import, not in the program that is "
                     "run"
                 )
-        found.setdefault(digest_of(*things), (pickle.dumps(things), names))
+        if sources[k] not in found:
+            found[sources[k]] = (pickle.dumps(things), names)
     return found
 
 

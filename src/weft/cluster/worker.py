@@ -32,6 +32,7 @@ from weft.workload.files import named
 SLOT, MEMORY = "weft", "weft-memory"  # Dask resources of a worker: runs at a time, and bytes that they may need
 OPEN = 1e6  # of the resource that says which source code a worker has: there is always enough
 LARGEST = 1 << 30  # bytes of a result, or of a file that a run reads, that travel
+CLOCK = 2.0  # s that a process may seem older than it is: the system counts from a whole second
 QUIET = 0.2  # s of a run before home hears of it
 STUDY_OWN = (BadInput, MonitorTripped, TooLarge, ScheduleConflict, BadResult)  # the same on every worker
 
@@ -70,7 +71,7 @@ def _changed_since_start(things) -> str | None:
     """A file behind the descriptions that may not be what was loaded; what is loaded stays as it was."""
     import psutil
 
-    began = psutil.Process().create_time()
+    began = psutil.Process().create_time() + CLOCK
     for name, path in files_behind([LOOP, *(type(thing).__module__ for thing in things)]).items():
         seen = os.stat(path)
         if max(seen.st_mtime, seen.st_ctime) > began:
