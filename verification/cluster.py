@@ -55,7 +55,7 @@ def main() -> int:
             with Client(scheduler_file=file, set_as_default=False) as client:
                 before, cpu = scheduler.memory_info().rss, spent(scheduler)
                 held = [
-                    client.submit(worker.work, ORDER, key=f"weft-run-{k}", resources={"nobody": 1}, pure=False)
+                    client.submit(worker.work, [ORDER], key=f"weft-run-{k}", resources={"nobody": 1}, pure=False)
                     for k in range(asked.held)
                 ]
                 time.sleep(0.5)

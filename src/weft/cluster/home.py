@@ -37,7 +37,9 @@ from weft.study import FAILED, LOOK, Claims
 from weft.units import show_size
 from weft.workload.files import inputs
 
-AHEAD = 3  # runs that a worker has or is sent before it has answered for the first of them
+AHEAD = 3  # tasks that a worker has or is sent before it has answered for the first of them
+TASK = 0.25  # s that a task should take: shorter runs go out together, or Dask would cost as much as they do
+MOST = 16  # runs of one task
 GREET = 1.0  # s between two looks for new workers
 PATIENCE = 600.0  # s that a study waits for a worker while there is none
 GRACE = 10.0  # s after a worker came, within which a larger one may come
@@ -79,6 +81,7 @@ class Home:
         self.failed: dict[int, WeftError] = {}
         self.workers: dict[str, dict] = {}
         self.refused: dict[str, str] = {}
+        self.together, self.pace = 1, None  # runs that go out as one task; s that one takes, lately
         self.heard = SimpleQueue()  # what other threads have to say: functions to call here
         self.alone, self.came = monotonic(), 0.0  # since when there is no worker; when the last one came
         self.files, self.travel, self.link_number = {}, False, 0
@@ -225,8 +228,9 @@ class Home:
     # handing out
 
     def _hand_out(self):
-        room = AHEAD * len(self.workers) - len(self.flying)
-        taken = []
+        self._group()
+        room = AHEAD * len(self.workers) * self.together - len(self.flying)
+        taken, batch = [], []
         while room > 0 and self.waiting:
             k = self.waiting.popleft()
             job = self.jobs[k]
@@ -238,45 +242,73 @@ class Home:
             if job.done:
                 self._end(k, 1.0)
             elif self._able(k):
-                self._send(k)
+                batch.append(k)
                 room -= 1
+                if len(batch) >= self.together or self._delicate(k):
+                    self._send(batch)
+                    batch = []
             else:
                 self._give(k)
                 self.held.append(k)
+        if batch:
+            self._send(batch)
         self.waiting.extend(taken)
         if self.suspects and not any(self.past[k].strikes for k in self.flying) and self.workers:
             self.waiting.appendleft(self.suspects.popleft())  # one at a time, so that it is clear who kills
 
-    def _send(self, k):
-        job, past = self.jobs[k], self.past[k]
-        point = job.point
-        past.attempt += 1
-        reads = inputs(point.fabric, point.workload)
-        sent = list(reads) if self.travel else []
-        order = {
-            "study": self.study, "number": k, "name": job.place and job.place.name, "topic": self._topic,
-            "point": pickle.dumps(point), "sources": self.sources[k], "memory": job.memory,
-            "every": job.every, "home": self.folder and str(self.folder), "stamp": self.stamp, "inputs": reads,
-            "sent": sent, "look": max(0.5, len(self.workers) / 200),
-        }  # fmt: skip
-        future = self.client.submit(
-            worker.work, order, *(self._file(path, reads[path]) for path in sent),
-            key=f"weft-run-{self.study}-{k}-{past.attempt}", pure=False,
-            resources={SLOT: 1, MEMORY: self.needs[k], self.gate: 1},
-            workers=self._able(k) if past.broke_on else None,
-        )  # fmt: skip
-        self.flying[k] = Flight(past.attempt, future)
-        self._fetch(k, past.attempt, future)
+    def _group(self):
+        """Choose how many runs go out together: as many as take a moment, and no more than all workers can share."""
+        fit = int(TASK / self.pace) if self.pace else 1
+        fair = len(self.waiting) // (AHEAD * len(self.workers)) if self.workers else 1
+        self.together = max(1, min(fit, fair, MOST))
 
-    def _fetch(self, k, attempt, future):
-        """Wait for a run, and for its result to be here, in the client's own thread."""
+    def _delicate(self, k) -> bool:
+        """Whether a run should end its batch: it waits for some workers only, or comes with files."""
+        past = self.past[k]
+        return bool(past.broke_on or past.strikes or self.travel)
+
+    def _send(self, batch):
+        if len(batch) > 1 and any(map(self._delicate, batch)):
+            for k in batch:
+                self._send([k])
+            return
+        orders, sent = [], {}
+        for k in batch:
+            self.past[k].attempt += 1
+            orders.append(self._order(k, sent))
+        first = self.past[batch[0]]
+        future = self.client.submit(
+            worker.work, orders, *(self._file(path, digest) for path, digest in sent.items()),
+            key=f"weft-run-{self.study}-{batch[0]}-{first.attempt}", pure=False,
+            resources={SLOT: 1, MEMORY: max(self.needs[k] for k in batch), self.gate: 1},
+            workers=self._able(batch[0]) if first.broke_on else None,
+        )  # fmt: skip
+        attempts = {k: self.past[k].attempt for k in batch}
+        self.flying |= {k: Flight(attempt, future) for k, attempt in attempts.items()}
+        self._fetch(attempts, future)
+
+    def _order(self, k, sent) -> dict:
+        """What goes out with a run; the files that go with it are added to `sent`."""
+        job = self.jobs[k]
+        reads = inputs(job.point.fabric, job.point.workload)
+        if self.travel:
+            sent |= reads
+        return {
+            "study": self.study, "number": k, "name": job.place and job.place.name, "topic": self._topic,
+            "point": pickle.dumps(job.point), "sources": self.sources[k], "memory": job.memory,
+            "every": job.every, "home": self.folder and str(self.folder), "stamp": self.stamp, "inputs": reads,
+            "sent": list(sent), "look": max(0.5, len(self.workers) / 200),
+        }  # fmt: skip
+
+    def _fetch(self, attempts, future):
+        """Wait for some runs, and for their results to be here, in the client's own thread."""
         client = self.client
 
         async def fetch():
             return await client.gather(future, asynchronous=True)
 
         def tell(done):
-            self._tell(lambda: self._settle(k, attempt, done))
+            self._tell(lambda: self._settle(attempts, done))
 
         asyncio.run_coroutine_threadsafe(fetch(), client.loop.asyncio_loop).add_done_callback(tell)
 
@@ -312,23 +344,30 @@ class Home:
         if k in self.flying:
             self.shares[k] = share
 
-    def _settle(self, k, attempt, done):
-        flight = self.flying.get(k)
-        if flight is None or flight.attempt != attempt:  # recalled meanwhile
+    def _settle(self, attempts, done):
+        numbers = list(attempts)
+        current = [k for k in numbers if k in self.flying and self.flying[k].attempt == attempts[k]]
+        if not current:  # recalled meanwhile
             return
         try:
-            answer = done.result()
+            answers = done.result()
         except (CancelledError, asyncio.CancelledError):
-            self._recall(k)
+            for k in current:
+                self._recall(k)
             self._lost(self.link_number)
             return
         except KilledWorker:
-            self._killed(k)
+            for k in current:
+                self._killed(k)
             return
         except Exception as error:
-            answer = {"end": "broken", "said": f"{type(error).__name__}: {error}", "worker": "?"}
-        del self.flying[k]
-        self._take(k, answer)
+            answers = [{"end": "broken", "said": f"{type(error).__name__}: {error}", "worker": "?"}] * len(numbers)
+        for k, answer in zip(numbers, answers, strict=True):
+            if k in current:
+                del self.flying[k]
+                self._take(k, answer)
+                took = answer.get("took", 0.0)
+                self.pace = took if self.pace is None else 0.8 * self.pace + 0.2 * took
 
     def _take(self, k, answer):
         match answer["end"]:

@@ -102,8 +102,8 @@ def content(data: bytes) -> bytes:
 # running
 
 
-def work(order: dict, *contents: bytes) -> dict:
-    """Do a run. Returns how it ended, under "end", with what belongs to it:
+def work(orders: list[dict], *contents: bytes) -> list[dict]:
+    """Do some runs, one after the other. Returns for each how it ended, under "end", with what belongs to it:
 
     done      it is in its place
     files     {name: bytes} of its folder, with their `digest`
@@ -114,9 +114,12 @@ def work(order: dict, *contents: bytes) -> dict:
     full      a sentence: the study's own folder cannot be written
     broken    a sentence about this worker
     """
-    here = get_worker()
-    answer = _work(order, contents, here)
-    return {"worker": here.address, **answer}
+    here, answers = get_worker(), []
+    for order in orders:
+        began = monotonic()
+        answer = _work(order, contents, here)
+        answers.append({**answer, "worker": here.address, "took": monotonic() - began})
+    return answers
 
 
 def _work(order, contents, here):
