@@ -89,11 +89,6 @@ def halt(study: str) -> None:
     _stopped.add(study)
 
 
-async def set_aside(dask_worker) -> None:
-    """Take no more runs."""
-    await dask_worker.set_resources(**{SLOT: 0})
-
-
 def content(data: bytes) -> bytes:
     """A file that runs read: a task, so that Dask keeps it where it is needed and makes it again where it was lost."""
     return data
