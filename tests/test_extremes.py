@@ -20,9 +20,11 @@ SMALL = {
     "crossbar": {"ports": "4"},
     "packet": {"hosts": "4", "topology": "single"},
     "tdma": {"nodes": "4"},
+    "merchant": {"radix": "8", "pods": "1"},
 }
 NEEDED = {
     "load": "0.5", "fan_in": "3", "fan_out": "3", "flows": "1", "mappers": "2", "reducers": "2", "path": "/none.csv",
+    "bytes": "4KB",
 }  # fmt: skip
 WHOLE = ("0", "-1", "1", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "1e29", "-1e5000")
 EXTREMES = {

@@ -38,7 +38,9 @@ def every_workload() -> "dict[str, type[Workload]]":
 
 def workloads(fabric: "type[Fabric]") -> "dict[str, type[Workload]]":
     """Name -> class of every workload that the fabric can carry."""
-    return {name: cls for name, cls in every_workload().items() if issubclass(cls.draws, fabric.carries)}
+    known = every_workload().items()
+    fit = {name: cls for name, cls in known if issubclass(cls.draws, fabric.carries)}
+    return {name: cls for name, cls in fit.items() if fabric.releases or not cls.waits}
 
 
 def workload_class(name: str, fabric: "type[Fabric]") -> "type[Workload]":

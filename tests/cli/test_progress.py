@@ -121,12 +121,12 @@ def test_compiling_is_said_after_a_second_and_not_if_it_is_over_by_then(monkeypa
     ],
 )
 def test_a_study_under_way_says_what_is_done(shares, found, text):
-    assert sweep._facts(shares, found) == text
+    assert sweep._facts(shares, found, COMPILING) == text
 
 
 def test_a_study_says_a_line_at_once_and_then_now_and_then(monkeypatch, capsys):
     clock = Clock(monkeypatch, sweep)
-    look = sweep._lines()
+    look = sweep._lines(COMPILING)
     look([0.5, 0], 0)
     look([0.6, 0], 0)
     clock.now += sweep.NEXT

@@ -27,6 +27,8 @@ TINY = {  # what a workload is given to be small
     "alltoall": "--bytes 3KB",
     "shuffle": "--bytes 20KB --mappers 4 --reducers 4",
     "permutation": "--duration 100us",
+    **dict.fromkeys(("allreduce", "allgather", "reducescatter"), "--bytes 4KB"),
+    "rpc": "--fan-out 2 --bytes 2KB --requests 12",
     "longflows": "--duration 100us --flows 20",
     "shorts": "--flows 100",
     "disaggregated": "--flows 60",
@@ -67,11 +69,11 @@ def test_what_is_listed_as_long_is_on_some_page():
 
 def tiny(fabric, workload) -> list[str]:
     """The tokens of a small run."""
-    size = next(name for name in ("nodes", "hosts", "ports") if name in fields("fabrics", fabric))
+    size = [f"--{name} 16" for name in ("nodes", "hosts", "ports") if name in fields("fabrics", fabric)]
     given = TINY.get(workload)
     if given is None:
         given = next((usual for name, usual in USUAL.items() if name in fields("workloads", workload)), "")
-    return ["run", fabric, workload, f"--{size}", "16", *given.split()]
+    return ["run", fabric, workload, *(size or ["--radix 8 --pods 2"])[0].split(), *given.split()]
 
 
 @cache

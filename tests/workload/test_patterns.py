@@ -1,5 +1,7 @@
 """Patterns: who faces whom."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -196,5 +198,5 @@ def test_every_workload_is_public_and_says_what_its_parameters_are():
 
     for name, workload in WORKLOADS.items():
         assert getattr(weft.workload, workload.__name__) is workload and workload.__name__.lower() == name
-        for field in workload.__dataclass_fields__.values():
+        for field in fields(workload):
             assert field.metadata["help"] and field.kw_only

@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from weft.cli import options
 from weft.cli.options import RUNNING, Output, print_json, say
+from weft.cli.progress import COMPILING
 from weft.cli.sweep import watching
 
 app = App(name="figure", help_format="markdown")
@@ -44,7 +45,7 @@ def figure(
         return _list(common.json)
     module, processes = papers.figure(name), options.whole("workers", workers)
     papers.at_paper_scale(scale)
-    with watching(None, quiet=common.quiet, json=common.json) as progress:
+    with watching(COMPILING, quiet=common.quiet, json=common.json) as progress:
         try:
             answer = papers.answer(name, scale, output, workers=processes, progress=progress)
         except KeyboardInterrupt:

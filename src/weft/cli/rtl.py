@@ -27,7 +27,7 @@ def make(tokens) -> App:
     for verb, sentence in VERBS.items():
         if verb == "list":
             app.command(list_designs, name="list")
-        elif tokens[:1] == [verb]:
+        elif not tokens or tokens[:1] == [verb]:
             app.command(_verb(verb, sentence))
         else:
             app.command(App(name=verb, help=sentence))

@@ -71,7 +71,7 @@ class Wiring:
         try:
             with Path(path).open(newline="", encoding="utf-8") as file:
                 lines = list(csv.DictReader(file))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+        except (OSError, ValueError, csv.Error) as error:  # not UTF-8, or a NUL in its name
             reason = getattr(error, "strerror", None) or "not text"
             raise BadInput(f"wiring must be a readable CSV file, not {str(path)!r} ({reason})") from None
         cards = radix * radix // 32 if cards is None else cards

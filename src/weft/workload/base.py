@@ -14,6 +14,7 @@ class Workload:
     """
 
     draws: ClassVar[type[Demand]] = Flows  # the kind of demand
+    waits: ClassVar[bool] = False  # whether some of its flows wait for others
 
     if TYPE_CHECKING:  # a field or a property
 

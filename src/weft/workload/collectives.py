@@ -85,6 +85,7 @@ class Collective(Workload):
     repeat: int = param(1, "times, one after the other: each begins when the one before is done everywhere")
     compute: Time = param(0, "time that every node computes before each of them")
 
+    waits = True
     share: ClassVar[float] = 2.0  # times (n - 1) / n of the buffer cross every node's link at least
 
     def __post_init__(self):

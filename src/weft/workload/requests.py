@@ -25,8 +25,10 @@ class Rpc(Workload):
     its last answer (Dean and Barroso, The Tail at Scale, CACM 2013).
     """
 
+    waits = True
+
     requests: int = param(1000, "requests in all, dealt to the nodes in turn")
-    fan_out: int = param(16, "servers that a request asks at once")
+    fan_out: int = param(4, "servers that a request asks at once")
     bytes: Size = param(20_000, "bytes of an answer")
     ask: Size = param(256, "bytes of a question")
     outstanding: int = param(1, "requests that a node has under way")
