@@ -11,7 +11,7 @@ PATTERNS = [
     weft.Incast(fan_in=5, bytes=9_000),
 ]
 ALL = {law.__name__ for law in LAWS}
-UNFINISHED = {laws.every_flow_finishes_in_the_end.__name__}  # of the dead, and of what died in them
+UNFINISHED = {laws.every_flow_finishes_in_the_end_or_is_known_to_be_lost.__name__}  # of the dead
 UNBOUNDED = {laws.every_monitor_is_quiet.__name__}  # repair, damage and classes may break the bounds
 RACKS = {
     "a dead node": (dict(fail="node 3 at 1us"), ALL - UNFINISHED),
