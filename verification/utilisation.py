@@ -9,7 +9,8 @@ Prints payload over link rate in the second half of a run. Nothing is tuned to m
 
 import sys
 
-from weft.fabrics.packet import Packet, bounds
+from weft.fabrics.network import bounds
+from weft.fabrics.packet import Packet
 from weft.metrics import throughput
 from weft.units import Gbps, ms
 from weft.workload import WORKLOADS

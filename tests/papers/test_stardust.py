@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weft.cli import main
-from weft.fabrics.packet.settings import settings as preset
+from weft.fabrics.network.settings import settings as preset
 from weft.papers import Answer, figure
 from weft.papers.stardust import SHOWN, SYSTEMS, fig10c
 from weft.workload import Incast

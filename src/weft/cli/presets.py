@@ -26,7 +26,7 @@ def make(tokens) -> App:
 
 
 def _print(which: Presets, json: bool) -> None:
-    from weft.fabrics.packet.settings import Settings, origins, presets, settings
+    from weft.fabrics.network.settings import Settings, origins, presets, settings
     from weft.parameters import parameters
     from weft.report.presets import preset_text, presets_text
 

@@ -7,6 +7,3 @@ FABRICS = {
     "merchant": "weft.fabrics.merchant.fabric:Merchant",
     "tdma": "weft.fabrics.tdma:TDMA",
 }
-
-# Rooms that describe a network of another room, and run as it does.
-BUILT_ON = {"merchant": "packet"}

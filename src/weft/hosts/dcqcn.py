@@ -1,6 +1,6 @@
 """DCQCN: rate control by explicit marks for RDMA over lossless Ethernet (SIGCOMM '15).
 
-    switch     marks like RED between two thresholds, and pauses the neighbour rather than drop (`network.py`).
+    switch     marks like RED between two thresholds, and pauses the neighbour rather than drop (`switches.py`).
     receiver   answers a marked packet by a CNP, at most one per flow and `cnp_gap` (§3.1, NP).
     sender     has a rate R and a target T; both begin at the rate of its link (§3.1, RP).
                On a CNP:            T = R,  R = R (1 - alpha/2),  alpha = (1 - g) alpha + g             eq. (1)

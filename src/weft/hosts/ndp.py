@@ -8,7 +8,7 @@
     receiver   answers a packet by ACK and a trimmed header by NACK, both at once and ahead of data, and owes the sender
                a pull for either. One pacer per host sends the pulls, a full packet's time apart, taking its senders in
                turn; what is owed to a flow that has arrived is forgotten (§3.2).
-    switch     (`network.py`) keeps `buffer` data packets; the next loses its payload, or, at random, the one at the
+    switch     (`switches.py`) keeps `buffer` data packets; the next loses its payload, or, at random, the one at the
                tail does (§3.1). Headers go first, ten for one data packet. A header that finds the header queue full is
                returned to its sender (§3.2.4).
 

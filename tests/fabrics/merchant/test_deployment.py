@@ -6,7 +6,7 @@ import pytest
 from weft.errors import BadInput
 from weft.fabrics.merchant.boards import Boards
 from weft.fabrics.merchant.deployment import grown, stages
-from weft.fabrics.packet.failures import plan
+from weft.fabrics.network.failures import plan
 from weft.models.merchant import Switch, moved_cables
 from weft.units import ms
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from weft.errors import BadInput
 from weft.fabrics.merchant.deployment import COUNTS
 from weft.fabrics.merchant.fabric import Merchant
-from weft.fabrics.packet import reference
+from weft.fabrics.network import reference
 from weft.models.merchant import Switch
 from weft.random import below, key, words
 from weft.topology.cabling import Wiring

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.fabrics.packet import Packet, bounds
+from weft.fabrics.network import bounds
+from weft.fabrics.packet import Packet
 from weft.metrics.throughput import summary
 from weft.units import Gbps, ms, wire_time
 from weft.workload import WORKLOADS

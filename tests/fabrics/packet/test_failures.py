@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import BadInput
+from weft.fabrics.network.failures import Change, plan
 from weft.fabrics.packet.fabric import Packet
-from weft.fabrics.packet.failures import Change, plan
 from weft.units import ms, us
 
 GRAPH = Packet(hosts=16).graph

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.errors import BadInput
+from weft.fabrics.network.settings import settings as preset
 from weft.fabrics.packet.fabric import Packet
-from weft.fabrics.packet.settings import settings as preset
 from weft.units import Gbps, ms, s, us
 from weft.workload.flows import ENDLESS, Flows
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from weft.errors import BadInput, MonitorTripped
+from weft.fabrics.network.settings import Settings, origins, presets, settings
 from weft.fabrics.packet.fabric import Packet
-from weft.fabrics.packet.settings import Settings, origins, presets, settings
 from weft.metrics.throughput import summary
 from weft.random import below, key, words
 from weft.units import KB, Gbps, ms, ns, s, us, wire_time

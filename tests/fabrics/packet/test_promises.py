@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from weft.errors import MonitorTripped
-from weft.fabrics.packet import bounds
-from weft.fabrics.packet import fabric as fabric_module
+from weft.fabrics.network import bounds
+from weft.fabrics.network import fabric as fabric_module
 from weft.fabrics.packet.fabric import Packet
 from weft.units import Gbps, ms, ns, us
 from weft.workload import WORKLOADS

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from weft import Poisson
 from weft.cli import main
 from weft.errors import BadInput, WeftError
+from weft.fabrics.network.settings import TRANSPORTS, Settings, origins, presets, settings
 from weft.fabrics.packet import Packet
-from weft.fabrics.packet.settings import TRANSPORTS, Settings, origins, presets, settings
 from weft.parameters import parameters
 
 FIELDS = {parameter.name: parameter for parameter in parameters(Settings)}

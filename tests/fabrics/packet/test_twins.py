@@ -6,7 +6,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from weft.fabrics.packet import reference
+from weft.fabrics.network import reference
 from weft.fabrics.packet.fabric import Packet
 from weft.random import below, key, words
 from weft.units import Gbps, ms, ns, us

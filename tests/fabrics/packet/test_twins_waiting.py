@@ -4,7 +4,8 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from graphs import waiting
-from weft.fabrics.packet import Packet, reference
+from weft.fabrics.network import reference
+from weft.fabrics.packet import Packet
 
 few = settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 TRANSPORTS = (

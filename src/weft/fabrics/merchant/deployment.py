@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.errors import BadInput
 from weft.fabrics.merchant.boards import Boards, plug
-from weft.fabrics.packet.failures import Change
+from weft.fabrics.network.failures import Change
 from weft.failures import entries
 from weft.parameters import parameters
 from weft.topology.cabling import Wiring

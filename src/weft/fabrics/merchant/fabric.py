@@ -9,9 +9,9 @@ from weft.errors import require
 from weft.fabrics.merchant.boards import Boards, plug
 from weft.fabrics.merchant.deployment import COUNTS, grown
 from weft.fabrics.merchant.groomer import Frames, Groomer, run
-from weft.fabrics.packet.bounds import headroom
-from weft.fabrics.packet.fabric import NEVER, Packet
-from weft.fabrics.packet.failures import Change, plan
+from weft.fabrics.network.bounds import headroom
+from weft.fabrics.network.fabric import NEVER, Network
+from weft.fabrics.network.failures import Change, plan
 from weft.topology.cabling import Wiring
 from weft.topology.deployment import Deployment
 from weft.topology.graph import Topology
@@ -21,7 +21,7 @@ MOST = 65_536  # ports: that of 64-port chips (§VII)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merchant(Packet):
+class Merchant(Network):
     """A fat tree of merchant silicon packaged as pods and a core array (HOTI '09, §IV).
 
     With 24-port chips and all installed it has 3,456 ports. Pods have line cards and uplink cards; cables of four
@@ -40,10 +40,8 @@ class Merchant(Packet):
     fibre: Time = param(250 * ns, "propagation of a cable between pod and core; 250 ns is 50 m")
     eep: bool = param(True, "whether cables are groomed by EEP, which takes its time")
     fail: str = param("", "failures, as in core-card 3 at 10us until 2ms, cable 0.5.1.2, module 1 at 1ms, chips 1%")
-    # what follows, where other networks are told
+    # what follows from the boards, where other networks are told
     hosts: int = field(init=False, default=0, metadata={"help": "ports"})
-    topology: str = field(init=False, default="boards", metadata={"help": "boards and cables"})
-    oversubscription: float = field(init=False, default=1.0, metadata={"help": "as the cards make it"})
 
     def __post_init__(self):
         require(self.fibre >= 0, "fibre", "0 or more", self.fibre)
@@ -129,4 +127,4 @@ class Merchant(Packet):
         counts = ", ".join(f"{deployed[name]} {name.replace('_', ' ')}" for name in counted)
         yield "deployed", f"{deployed['ports']:,} ports: {counts}, {deployed['cables']} cables"
         yield "bisection", f"{summary['bisection_tbps']:g} Tb/s, both directions, by max-flow at the end of the run"
-        yield from Packet.facts(summary)
+        yield from Network.facts(summary)

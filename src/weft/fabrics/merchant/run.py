@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from weft.fabrics.packet.run import NetworkRun
+from weft.fabrics.network.run import NetworkRun
 from weft.units import Tbps
 
 

@@ -6,19 +6,7 @@ from weft.engine import events
 from weft.engine.bits import either, prefetch, prefetch_at
 from weft.engine.jit import bare, hot, part
 from weft.engine.memory import LINE
-from weft.fabrics.packet.network import (
-    fail,
-    follow,
-    forward,
-    free_movable,
-    freed,
-    on_pause_frame,
-    paths_between,
-    repair,
-    settle,
-    waiting,
-)
-from weft.fabrics.packet.state import (
+from weft.fabrics.network.state import (
     DROPTAIL,
     FREE,
     LAST_PACKET,
@@ -33,6 +21,18 @@ from weft.fabrics.packet.state import (
     port_at,
     row,
     table,
+)
+from weft.fabrics.network.switches import (
+    fail,
+    follow,
+    forward,
+    free_movable,
+    freed,
+    on_pause_frame,
+    paths_between,
+    repair,
+    settle,
+    waiting,
 )
 from weft.hosts import loop
 from weft.hosts.dcqcn import DCQCN

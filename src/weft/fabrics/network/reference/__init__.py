@@ -4,7 +4,7 @@
 (topology, routes, settings, the plan of failures) and nothing that moves a packet. Its hosts: `weft.hosts.reference`.
 """
 
-from weft.fabrics.packet.reference.network import Network
+from weft.fabrics.network.reference.network import Network
 
 
 def run(fabric, flows, *, seed=0, until=None) -> Network:

@@ -8,9 +8,9 @@ from numba import typeof, types
 from weft.engine import events, fingerprint, loop, memory
 from weft.engine.views import bind
 from weft.fabrics.base import Run
-from weft.fabrics.packet import bounds, kernel
-from weft.fabrics.packet import state as st
-from weft.fabrics.packet.fabric import Packet, groups
+from weft.fabrics.network import bounds, kernel
+from weft.fabrics.network import state as st
+from weft.fabrics.network.fabric import Network, groups
 from weft.hosts.state import PER_FLOW, PER_PACKET
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.topology.routes import routes
@@ -23,7 +23,7 @@ CAUSES = {"full": "drop_full", "link_down": "drop_down", "no_route": "drop_route
 class NetworkRun(Run):
     """A packet network at work."""
 
-    fabric: Packet
+    fabric: Network
     unit = "events"
     budget = 20_000
     inspect_every = 1 << 20

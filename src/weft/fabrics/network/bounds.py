@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft import random
-from weft.fabrics.packet.settings import LEAST, WIRE
+from weft.fabrics.network.settings import LEAST, WIRE
 from weft.topology.routes import HERE
 
 
@@ -61,7 +61,7 @@ def _hops(graph, table) -> np.ndarray:
 
 def deadlock(state) -> list[int]:
     """Paused ports that can never move again: see `network.free_movable`."""
-    from weft.fabrics.packet import kernel
+    from weft.fabrics.network import kernel
 
     stuck = ((state.ports["paused"] == 1) & (state.ports["stopped"] == 1)).astype(np.uint8)
     if stuck.any():

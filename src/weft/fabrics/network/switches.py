@@ -19,7 +19,7 @@ from weft.engine import events
 from weft.engine.bits import prefetch
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.fabrics.packet.state import (
+from weft.fabrics.network.state import (
     DROPTAIL,
     FREE,
     LOSSLESS,

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from weft.fabrics.packet.reference.port import Port
+from weft.fabrics.network.reference.port import Port
 from weft.hosts.reference import Hosts
 from weft.topology.routes import HERE, NO_ROUTE, routes
 
