@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from weft.cli import bench
-from weft.fabrics.shoal import Shoal, adverse_rack
+from weft.fabrics.shoal import Shoal, plain_rack
 from weft.workload import Flows, Poisson
 
 NODES, CHANNELS, LOAD = 512, 4, 1.0
@@ -40,7 +40,7 @@ def measure(options, flows, seed=1, both=False):
 
     Unless `both` is said, a rack with a failure to come is carried by the plain kernel from the start.
     """
-    adverse_rack.WORTHWHILE = 1 if both else 1 << 80
+    plain_rack.WORTHWHILE = 1 if both else 1 << 80
     small = Shoal(nodes=CHANNELS + 4, channels=CHANNELS, **options)
     small.prepare(Poisson(load=0.5, sizes="fixed:2KB", flows=20).draw(nodes=8, link=small.link, seed=0)).advance()
     rack = Shoal(nodes=NODES, channels=CHANNELS, **options)

@@ -9,7 +9,7 @@ import weft
 from fabrics.shoal.test_twins import columns, flows_among
 from fabrics.shoal.test_twins_plain import as_faults, changes_among, racks
 from weft.engine import fingerprint
-from weft.fabrics.shoal import Shoal, adverse_rack, arrays, kernel
+from weft.fabrics.shoal import Shoal, arrays, kernel, plain_rack
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.plain import arrays as plain_arrays
 from weft.fabrics.shoal.plain import kernel as plain
@@ -134,7 +134,7 @@ POISSON = weft.Poisson(load=0.6, sizes="fixed:5KB", flows=120)
 @pytest.fixture
 def soon(monkeypatch):
     """Racks so small begin on the fast kernel too."""
-    monkeypatch.setattr(adverse_rack, "WORTHWHILE", 1)
+    monkeypatch.setattr(plain_rack, "WORTHWHILE", 1)
 
 
 def observed(rack, until=None, seed=1, stops=()):

@@ -63,7 +63,7 @@ def test_the_plain_kernel_releases_as_its_reference_does(flows, timeout):
 
 
 def test_a_chain_goes_on_over_the_change_of_kernels(monkeypatch):
-    from weft.fabrics.shoal import adverse_rack
+    from weft.fabrics.shoal import plain_rack
     from weft.workload import Flows
 
     after = [[], *([k] for k in range(19))]
@@ -71,7 +71,7 @@ def test_a_chain_goes_on_over_the_change_of_kernels(monkeypatch):
                      after=after, delay=1000)  # fmt: skip
     fabric = Shoal(nodes=8, fail="node 7 at 3us until 4us", transport="e2e")
     plain = carried(fabric, flows)
-    monkeypatch.setattr(adverse_rack, "WORTHWHILE", 1)
+    monkeypatch.setattr(plain_rack, "WORTHWHILE", 1)
     both = carried(fabric, flows)
     assert both.fingerprint == plain.fingerprint and (both.finish == plain.finish).all()
     assert (both.finish >= 0).all() and both.finish.max() > 4_000_000

@@ -100,9 +100,9 @@ class Shoal(Fabric):
             require(self.schedule != "mirrored", "schedule", "rotation under the released rules", self.schedule)
             require(self.ready_queues, "ready_queues", "on under the released rules", self.ready_queues)
 
-        self._check_trouble()
+        self._check_faults()
 
-    def _check_trouble(self):
+    def _check_faults(self):
         require(0 <= self.ber < 1, "ber", "at least 0 and below 1", self.ber)
         require(_whole(self.classes) and 1 <= self.classes <= CLASSES, "classes", f"from 1 to {CLASSES}", self.classes)
         depth = self.class_depth
@@ -116,7 +116,7 @@ class Shoal(Fabric):
             outage.fabric(self.rounds, self.ports)  # says what is wrong with it
         if self.fail is not None:
             self.outages()
-        if self.adverse and self.rules != "paper":
+        if self.needs_plain and self.rules != "paper":
             asked = (("fail", self.fail), ("ber", self.ber), ("classes", self.classes > 1), ("sync", self.sync),
                      ("drift", self.drift), ("transport", True))  # fmt: skip
             what = next(name for name, value in asked if value)
@@ -130,8 +130,8 @@ class Shoal(Fabric):
         return self.sync != 0 or self.drift != 0
 
     @property
-    def adverse(self) -> bool:
-        """Whether anything can go wrong, or wait for a higher class."""
+    def needs_plain(self) -> bool:
+        """Whether the plain kernel is needed: something can fail, or cells wait for a higher class."""
         return bool(self.fail) or self.ber > 0 or self.classes > 1 or self.clocked or self.transport != "none"
 
     @property
@@ -145,7 +145,7 @@ class Shoal(Fabric):
         """The failures of a run."""
         return outage.plan(self.fail or "", self.rounds, self.ports, seed=seed)
 
-    def trouble(self, seed: int = 0):
+    def faults(self, seed: int = 0):
         """All that is broken, slot by slot, as the kernel takes it."""
         from weft.fabrics.shoal.plain.arrays import merge
 
@@ -225,9 +225,9 @@ class Shoal(Fabric):
         places, pairs = -(-n // c) * c, 8 * min(flows, n)
         per_link, per_pair = 4 + 8 + 2 + (32 if n <= 4096 else 8), 2 * places + 64 + 4 + 128 + 16
         per_flow = 36 + 24 + 48
-        if self.rules == "released" or self.adverse:
+        if self.rules == "released" or self.needs_plain:
             pairs, per_link, per_pair = min(flows, 4 * n) + 16, 34, 4 * places + 64
-        if self.adverse:
+        if self.needs_plain:
             turns = 2 + 2 * self.travel * c // places
             per_link, per_pair = 36 * self.classes + 16 * turns + 4, per_pair + 80 + (4096 if self.patience else 0)
             times = {time for entry in entries(self.fail or "") for time in (entry.at, entry.until)}
@@ -242,10 +242,10 @@ class Shoal(Fabric):
         self.accept(demand)
         most = int(demand.klass.max(initial=0))
         require(most < self.classes, "class", f"below the number of classes, {self.classes}", most)
-        if self.adverse:
-            from weft.fabrics.shoal.adverse_rack import AdverseRack
+        if self.needs_plain:
+            from weft.fabrics.shoal.plain_rack import PlainRack
 
-            return AdverseRack(self, demand, seed)
+            return PlainRack(self, demand, seed)
         return Rack(self, demand, seed)
 
     @staticmethod

@@ -13,7 +13,7 @@ from weft.schedule import outage
 WORTHWHILE = 1 << 24  # node-slots before the first fault that the fast kernel carries: two seconds of the plain one
 
 
-class AdverseRack(Rack):
+class PlainRack(Rack):
     """A rack with a plan of failures, damaged cells, clocks or traffic classes.
 
     The fast kernel carries it up to its first fault, if there is anything to be gained; the plain one takes over.
@@ -34,7 +34,7 @@ class AdverseRack(Rack):
         self.seen = np.full((len(self.outages), 2), -1, np.int64)  # declarations and slot of the last, once it is over
         self.plain_plan = plain_arrays.make_plan(
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
-            flows.klass, faults=fabric.trouble(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
+            flows.klass, faults=fabric.faults(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
             age_interval=fabric.age_interval, sharing=fabric.sharing, classes=fabric.classes, depth=fabric.class_depth,
             ber=fabric.ber, cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
             waits=calendar.make(flows, fabric.slot_time),
