@@ -22,7 +22,7 @@ EXPECTED = 5_000_000  # packet-hops a second; htsim does 1.3 M (NDP) and 2.9 M (
 def measure(fabric, workload, until=None, seed=1):
     """(packet-hops a second, events a second, CPU seconds) of a run, after a first one that compiles."""
     flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
-    fabric.advance(fabric.prepare(flows, seed=seed), until=1)
+    fabric.prepare(flows, seed=seed).advance(until=1)
     best = float("inf")
     for _ in range(2):
         run = fabric.prepare(flows, seed=seed)

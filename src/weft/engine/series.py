@@ -7,7 +7,7 @@ resumed.
 
 import numpy as np
 
-ROWS = 512  # kept at most …
+ROWS = 256  # kept at most …
 NUMBERS = 1 << 22  # … and as many numbers in all, for fabrics of many nodes
 LEAST = 8
 
