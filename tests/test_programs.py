@@ -1,0 +1,57 @@
+"""Benchmarks and checks that tests do not run whole: they start, and what they measure with works, on a small scale."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from weft.cli import bench
+from weft.fabrics.crossbar import Crossbar
+from weft.fabrics.merchant.fabric import Merchant
+from weft.fabrics.packet import Packet
+from weft.units import us
+from weft.workload import Permutation
+
+ROOT = Path(__file__).parent.parent
+PROGRAMS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("verification/*.py")])
+
+
+def loaded(name):
+    return runpy.run_path(str(ROOT / name), run_name="looked_at")
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_program_says_what_it_does_and_loads_all_that_it_names(path):
+    assert loaded(path.relative_to(ROOT))["__doc__"]
+
+
+def test_a_crossbar_is_measured():
+    whole, best = loaded("benchmarks/crossbar.py")["rate"](Crossbar(ports=8), 240)
+    assert 0 < whole <= 4 * best
+
+
+def test_packet_networks_are_measured():
+    workload = Permutation(duration=20 * us)
+    hops, events, took = loaded("benchmarks/packet.py")["measure"](Packet(hosts=16), workload, workload.until)
+    assert 0 < hops <= events and took > 0
+
+
+def test_the_switch_of_merchant_silicon_is_measured():
+    assert loaded("benchmarks/merchant.py")["hops"](Merchant(radix=8)) > 0
+
+
+def test_a_rack_is_measured():
+    found = bench.measure(nodes=8, channels=2, load=1.0, work=10_000)
+    assert found.node_slots > 0 and found.ratio_to_calibration > 0
+
+
+def test_the_plain_kernel_is_measured():
+    program = loaded("benchmarks/shoal_plain.py")
+    for both in (False, True):
+        slots, cells = program["measure"]({"fail": "node 0 at 50us"}, 200, both=both)
+        assert slots > cells > 0
+
+
+def test_schedulers_are_measured():
+    share, wait, bound, median, worst = loaded("benchmarks/tdma.py")["measured"]("wrr", 8, repeat=1)
+    assert 0 < share <= 1 and wait <= bound and 0 < median <= worst
