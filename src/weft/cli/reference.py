@@ -34,8 +34,8 @@ def page() -> str:
     parts += [_description(name, catalogue.fabric_class(name)) for name in FABRICS]
     parts.append("## Workloads")
     parts.append(
-        "Every fabric carries flows; those of `allreduce`, `allgather`, `reducescatter` and `rpc` wait for each other, "
-        "which `tdma` cannot do yet. `crossbar` also takes what comes behind `trace`, which are cells."
+        "Every fabric carries flows; those of `allreduce`, `allgather`, `reducescatter` and `rpc` wait for each other. "
+        "`crossbar` also takes what comes behind `trace`, which are cells."
     )
     parts += [_description(name, cls) for name, cls in catalogue.own_workloads().items()]
     return "\n\n".join(parts) + "\n"

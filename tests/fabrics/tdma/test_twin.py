@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphs import waiting
 from weft.engine import fingerprint
 from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.kernel import DONE
@@ -83,6 +84,25 @@ def test_the_kernel_sends_what_its_twin_sends(case):
         core = ran(fabric, flows, seed)
         same(core, room)
         assert -1 not in room.finish, case
+
+
+@settings(max_examples=25, deadline=None)
+@given(waiting(6, largest=600_000, latest=30 * ms, delays=(0, 0, 1, 50_000, 7_000_001, 30 * ms)),
+       st.sampled_from(["switch", "short", "tree of six"]))  # fmt: skip
+def test_flows_that_wait_for_flows_begin_when_those_of_the_twin_do(flows, case):
+    fabric = TDMA(nodes=6, topology="tree") if case == "tree of six" else TDMA(**CASES[case])
+    room, core = Room(fabric, flows, 4), ran(fabric, flows, 4)
+    room.run(END)
+    same(core, room)
+    released = flows.released(core.state.finish)
+    assert (released >= 0).all() and (core.state.finish - released >= fabric.ideal(flows)).all()
+
+
+def test_flows_behind_one_that_can_never_end_are_lost_with_it():
+    flows = Flows.of(nodes=5, src=[0, 1, 0, 3], dst=[1, 2, 3, 4], size=10 * KB, start=0, after=[[], [], [1], [2]])
+    run = TDMA(nodes=5, fail="node 2", silence=2).prepare(flows, seed=1)
+    run.advance()
+    assert (run.observe().finish >= 0).tolist() == [True, False, False, False] and run.observe().lost.flows == 3
 
 
 def test_where_a_step_ends_changes_nothing():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 from os.path import isfile
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,6 +26,8 @@ LONGEST = 10**15  # ps
 @dataclass(frozen=True, kw_only=True)
 class TDMA(Fabric):
     """Hosts on Ethernet that send when a fabric manager tells them to, and to whom it tells them (EuroSys '12)."""
+
+    releases: ClassVar[bool] = True
 
     nodes: int = param(24, "hosts in the network", also="hosts")
     link: Rate = param(10 * Gbps, "rate of the links")
@@ -180,7 +182,13 @@ class TDMA(Fabric):
         """Bytes of the tables of pairs, flows, ports and grants."""
         n = self.nodes
         grants = (self.silence + 3) * self.slots * n * (2 * 8 + 3 * 4 + 8 * 4)
-        return 12 * 8 * n * n + 64 * len(demand) + 64 * self.network.graph.ports + grants + 512 * 8 * n
+        return (
+            12 * 8 * n * n
+            + (64 + 56 * bool(demand.waiting)) * len(demand)
+            + 64 * self.network.graph.ports
+            + grants
+            + 512 * 8 * n
+        )
 
     def prepare(self, demand, *, seed: int = 0):
         """A run before its first cycle."""

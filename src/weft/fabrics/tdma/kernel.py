@@ -10,10 +10,11 @@ stream waits for the earlier one, the queue is what that wait is worth, and what
 
 import numpy as np
 
+from weft.engine import calendar
 from weft.engine.fingerprint import fold
-from weft.engine.jit import bare, hot, kernel, part
+from weft.engine.jit import bare, part
 from weft.engine.random import below, word
-from weft.fabrics.tdma.schedulers.roundrobin import fill
+from weft.fabrics.tdma.schedulers.roundrobin import fill_slots
 from weft.fabrics.tdma.state import GO, NEVER, STOP, Count, Number
 
 REACHED, PAUSED, DONE, PLAN = 0, 1, 2, 100  # why `cycles` returned; PLAN: the next round's schedule is wanted
@@ -23,7 +24,7 @@ HOSTS, SLOTS, SLOT, GUARD, CYCLE = Number.HOSTS, Number.SLOTS, Number.SLOT, Numb
 _UNIT = 1 << 53  # of a probability
 
 
-@hot
+@part
 def _sent(c, phase, fixed, state):
     """When the manager means to send a cycle's frames; NEVER if it is dead by then."""
     number, count = fixed.number, state.count
@@ -32,7 +33,7 @@ def _sent(c, phase, fixed, state):
     return time if time < count[Count.DEATH] else np.int64(NEVER)
 
 
-@hot
+@part
 def _lost(h, c, phase, fixed):
     """Whether the frame of a cycle does not reach host h."""
     loss = fixed.number[Number.LOSS]
@@ -42,7 +43,7 @@ def _lost(h, c, phase, fixed):
     return np.int64(drawn >> np.uint64(11)) < loss
 
 
-@hot
+@part
 def _acts(h, c, phase, fixed, state):
     """When host h does what a cycle's frame says; NEVER if it never gets it."""
     number = fixed.number
@@ -59,15 +60,35 @@ def _acts(h, c, phase, fixed, state):
 
 
 @part
-def _admit(time, fixed, state):
-    """Let the flows that have started by `time` wait at their senders; short ones go their own way."""
+def _next_start(fixed, state):
+    """When the next flow begins, as far as that is known; else NEVER."""
     count = state.count
-    f = count[Count.ADMITTED]
-    while f < fixed.start.size and fixed.start[f] <= time:
+    time = np.int64(NEVER)
+    if count[Count.ADMITTED] < fixed.known:
+        time = fixed.start[count[Count.ADMITTED]]
+    if count[Count.HEAPED] > 0:
+        time = min(time, state.waits[0, calendar.TIME])
+    return time
+
+
+@part
+def _admit(time, fixed, state):
+    """Let the flows that may begin by `time` wait at their senders, in that order; short ones go their own way."""
+    count = state.count
+    while True:
+        start = _next_start(fixed, state)
+        if start > time:
+            return
+        f = count[Count.ADMITTED]
+        if f < fixed.known and fixed.start[f] == start:
+            count[Count.ADMITTED] += 1
+        else:
+            f = calendar.pop(state.waits, count[Count.HEAPED])
+            count[Count.HEAPED] -= 1
         i, j = fixed.src[f], fixed.dst[f]
         count[Count.OFFERED] += fixed.size[f]
         if fixed.short[f]:
-            _aside(f, i, j, fixed, state)
+            _aside(f, start, i, j, fixed, state)
         else:
             if state.head[i, j] < 0:
                 state.head[i, j] = f
@@ -75,19 +96,28 @@ def _admit(time, fixed, state):
                 state.next[state.tail[i, j]] = f
             state.tail[i, j] = f
             state.left[i, j] += fixed.size[f]
-        f += 1
-    count[Count.ADMITTED] = f
 
 
 @part
-def _aside(f, i, j, fixed, state):
+def _ended(f, time, state):
+    """Flow f is done: fold it in, and release those that wait for it."""
+    count = state.count
+    state.finish[f] = time
+    count[Count.FINISHED] += 1
+    fold(state.fingerprint, time, f)
+    if state.waits.shape[0] > 0:
+        count[Count.HEAPED] = calendar.release(state.waits, state.successors, count[Count.HEAPED], f, time)
+
+
+@part
+def _aside(f, start, i, j, fixed, state):
     """Send a short flow in the bandwidth that is kept for such (§4.1), after those that came before it on each link."""
     mtu, store = fixed.number[Number.MTU], fixed.number[Number.STORE]
     size = fixed.size[f]
     whole, rest = size // mtu, size % mtu
     length = whole * fixed.aside[mtu] + (fixed.aside[rest] if rest else 0)
     first = fixed.aside[mtu] if whole else fixed.aside[rest]
-    at = fixed.start[f]
+    at = start
     for x in range(fixed.ways.shape[2]):
         p = fixed.ways[i, j, x]
         if p < 0:
@@ -98,12 +128,10 @@ def _aside(f, i, j, fixed, state):
         end = begin + length + fixed.delay[p]
     state.got[i, j] += size
     state.done[f] = size
-    state.finish[f] = end
-    state.count[Count.FINISHED] += 1
     state.count[Count.SHORT] += 1
     state.count[Count.DELIVERED] += size
     state.count[Count.NOW] = max(state.count[Count.NOW], end)
-    fold(state.fingerprint, end, f)
+    _ended(f, end, state)
 
 
 @part
@@ -123,7 +151,7 @@ def _reports(c, time, fixed, state):
         state.seen[h], state.heard[h] = c - 1, c
 
 
-@hot
+@part
 def _read(i, j, time, fixed, state):
     """Let j's application read from i's receive buffer up to `time`."""
     drain = fixed.number[Number.DRAIN]
@@ -136,8 +164,8 @@ def _read(i, j, time, fixed, state):
     state.read[i, j] = max(state.read[i, j], time - 10**12)
 
 
-@bare
-def demand(c, fixed, state, want, room):
+@part
+def _demand(c, fixed, state, want, room):
     """want[i, j]: bytes that may be granted in the round after the one of cycle c, as `Manager.demand` says it.
 
     room (n, n) int64 is for scratch.
@@ -176,15 +204,26 @@ def demand(c, fixed, state, want, room):
 
 
 @part
+def _from(ring, place, state):
+    """The first of a round's grants that is for slot `place` of it or a later one."""
+    low, high = np.int64(0), state.many[ring]
+    while low < high:
+        middle = (low + high) >> 1
+        if state.when[ring, middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@part
 def _slot(c, fixed, state):
     """Let everybody send who was granted something in cycle c and heard of it."""
     number, count = fixed.number, state.count
     round_ = (c - count[Count.FIRST]) // number[SLOTS]
     place = (c - count[Count.FIRST]) % number[SLOTS]
     ring = round_ % state.rounds.size
-    when = state.when[ring, : state.many[ring]]
-    low, high = np.searchsorted(when, place), np.searchsorted(when, place + 1)
-    for g in range(low, high):
+    for g in range(_from(ring, place, state), _from(ring, place + 1, state)):
         i, j = state.frm[ring, g], state.to[ring, g]
         count[Count.GRANTS] += 1
         path = state.path[ring, g]
@@ -209,7 +248,7 @@ def _slot(c, fixed, state):
         _stream(i, j, begin, end, bytes_, path, fixed, state)
 
 
-@hot
+@part
 def _stream(i, j, begin, end, bytes_, path, fixed, state):
     """Send up to `bytes_` from i to j in packets that begin before `end`."""
     number, count = fixed.number, state.count
@@ -267,7 +306,7 @@ def _stream(i, j, begin, end, bytes_, path, fixed, state):
     fold(state.fingerprint, arrived, bytes_)
 
 
-@hot
+@part
 def _deliver(i, j, bytes_, served, arrived, fixed, state, path):
     """Give the bytes of a stream to the flows of its pair in their order. served: when its last port began with it."""
     mtu = fixed.number[Number.MTU]
@@ -291,15 +330,13 @@ def _deliver(i, j, bytes_, served, arrived, fixed, state, path):
         if state.done[f] == fixed.size[f]:
             packets = -(-used // mtu)
             time = arrived if used == bytes_ else served + packets * whole + delay
-            state.finish[f] = min(time, arrived)
-            state.count[Count.FINISHED] += 1
             state.head[i, j] = state.next[f]
             if state.head[i, j] < 0:
                 state.tail[i, j] = -1
-            fold(state.fingerprint, state.finish[f], f)
+            _ended(f, min(time, arrived), state)
 
 
-@hot
+@part
 def _adopt(c, time, fixed, state):
     """At the start of a cycle: whether the round has a schedule."""
     count = state.count
@@ -323,8 +360,8 @@ def _adopt(c, time, fixed, state):
     return True
 
 
-@bare
-def cycles(until, budget, fixed, state):
+@part
+def _cycles(until, budget, fixed, state):
     """Let cycles pass that begin before `until`, about `budget` hosts times cycles; says why it ended.
 
     PLAN asks for the schedule of the round after the one of the last cycle: `demand`, a scheduler, and `enter`.
@@ -356,20 +393,20 @@ def cycles(until, budget, fixed, state):
             return PLAN
 
 
-@kernel
-def rounds(until, budget, fixed, state, want, room, tree, rank, capacity, cost, patience, memory, out):
+@bare
+def rounds(until, budget, fixed, state, want, room, tree, rank, capacity, cost, patience, memory, scratch, out):
     """`cycles` with round robin's schedules, which are made here: Python is not asked from round to round."""
     number, count = fixed.number, state.count
     while True:
         before = count[Count.CYCLE]
-        why = cycles(until, budget, fixed, state)
+        why = _cycles(until, budget, fixed, state)
         budget -= (count[Count.CYCLE] - before) * number[HOSTS]
         if why != PLAN:
             return why
-        demand(count[Count.CYCLE] - 1, fixed, state, want, room)
-        grants = fill(want, number[SLOTS], tree, rank, capacity, cost, patience, memory, out)
+        _demand(count[Count.CYCLE] - 1, fixed, state, want, room)
+        grants = fill_slots(want, number[SLOTS], tree, rank, capacity, cost, patience, memory, scratch, out)
         when, src, dst, size, start, ports = out
-        enter(count[Count.CYCLE] - 1, when[:grants], src, dst, size, start, ports, fixed, state)
+        _enter(count[Count.CYCLE] - 1, when[:grants], src, dst, size, start, ports, fixed, state)
 
 
 @part
@@ -380,9 +417,7 @@ def _skip(c, time, until, fixed, state):
     for ring in range(state.rounds.size):
         if state.rounds[ring] >= round_ - 1 and state.many[ring] > 0:
             return False
-    f = count[Count.ADMITTED]
-    end = until if f == fixed.start.size else min(until, fixed.start[f])
-    end = min(end, count[Count.DEATH])
+    end = min(min(until, _next_start(fixed, state)), count[Count.DEATH])
     rounds = (end - time) // (number[SLOTS] * number[CYCLE]) - 1
     if rounds < 1:
         return False
@@ -396,8 +431,8 @@ def _skip(c, time, until, fixed, state):
     return True
 
 
-@bare
-def enter(c, when, src, dst, size, start, ports, fixed, state):
+@part
+def _enter(c, when, src, dst, size, start, ports, fixed, state):
     """Write the schedule that was computed in cycle c, of the round after it, into the ring."""
     number, count = fixed.number, state.count
     round_ = (c - count[Count.FIRST]) // number[SLOTS] + 1
@@ -410,3 +445,24 @@ def enter(c, when, src, dst, size, start, ports, fixed, state):
         for x in range(state.path.shape[2]):
             state.path[ring, g, x] = ports[start[g] + x] if x < hops else -1
     count[Count.READY] = _sent(c, GO, fixed, state) + number[Number.COMPUTE]
+
+
+# what Python calls where it makes the schedules
+
+
+@bare
+def cycles(until, budget, fixed, state):
+    """See `_cycles`."""
+    return _cycles(until, budget, fixed, state)
+
+
+@bare
+def demand(c, fixed, state, want, room):
+    """See `_demand`."""
+    _demand(c, fixed, state, want, room)
+
+
+@bare
+def enter(c, when, src, dst, size, start, ports, fixed, state):
+    """See `_enter`."""
+    _enter(c, when, src, dst, size, start, ports, fixed, state)

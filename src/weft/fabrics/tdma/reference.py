@@ -5,6 +5,7 @@ from collections import deque
 import numpy as np
 
 from weft import random
+from weft.engine.calendar import Calendar
 from weft.engine.fingerprint import Fingerprint
 from weft.fabrics.tdma.agent import Agent
 from weft.fabrics.tdma.fabric import TDMA
@@ -22,9 +23,9 @@ class Room:
 
     def __init__(self, fabric: TDMA, flows, seed: int = 0):
         self.fabric, self.seed, self.n = fabric, seed, fabric.nodes
-        self.flows = [tuple(int(column[f]) for column in (flows.src, flows.dst, flows.size, flows.start))
+        self.flows = [tuple(int(column[f]) for column in (flows.src, flows.dst, flows.size))
                       for f in range(len(flows))]  # fmt: skip
-        self.coming = deque(range(len(self.flows)))
+        self.calendar = Calendar(flows)
         self.waiting: dict[tuple, deque] = {
             (i, j): deque() for i in range(self.n) for j in range(self.n)
         }  # [flow, bytes left], in order
@@ -142,9 +143,9 @@ class Room:
     # ------------------------------------------------------------ hosts
 
     def _admit(self, now):
-        while self.coming and self.flows[self.coming[0]][3] <= now:
-            f = self.coming.popleft()
-            i, j, size, start = self.flows[f]
+        while self.calendar and self.calendar.next <= now:
+            start, f = self.calendar.next, self.calendar.pop()
+            i, j, size = self.flows[f]
             if size <= self.fabric.short:
                 self._beside(f, i, j, size, start)
             else:
@@ -240,6 +241,7 @@ class Room:
     def _done(self, f, time):
         self.finish[f] = time
         self.print_.fold(time, f)
+        self.calendar.ended(f, time)
 
     def _beside(self, f, i, j, size, start):
         """A short flow, in the bandwidth that is kept for such."""

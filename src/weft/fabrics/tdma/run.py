@@ -36,7 +36,7 @@ class SlotRun(Run):
         n, graph = network.hosts, network.graph
         self.fixed = _fixed(fabric, flows, seed)
         hops = 2 * int(network.tree.depth.max()) if network.tree is not None else MOST_HOPS
-        self.state: State = zeros(n, len(flows), graph.ports, fabric.silence + 3, fabric.slots * n, hops)
+        self.state: State = zeros(n, flows, graph.ports, fabric.silence + 3, fabric.slots * n, hops)
         self.direct = isinstance(self.scheduler, RoundRobin)
         self._want, self._room = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64)
         self._inputs = self._planning(hops) if self.direct else None
@@ -51,7 +51,8 @@ class SlotRun(Run):
         network, tree, n = self.scheduler.network, self.scheduler.network.tree, self.scheduler.network.hosts
         cost = SCALE // np.maximum(1, (tree.last - tree.first).astype(np.int64))
         out = room_for(self.fabric.slots * n, hops)
-        return tree, self.scheduler.rank, network.capacity, cost, np.full(n, n, np.int64), self.scheduler.memory, out
+        ours = self.scheduler
+        return tree, ours.rank, network.capacity, cost, np.full(n, n, np.int64), ours.memory, ours.scratch, out
 
     @property
     def finished(self):
@@ -103,7 +104,7 @@ class SlotRun(Run):
     def compile(self):
         self._step(0, 0)
         if not self.direct:  # on a state and a scheduler of their own
-            other = zeros(self.fabric.nodes, len(self.fixed.size), len(self.state.busy), 2, 1, self.state.path.shape[2])
+            other = zeros(self.fabric.nodes, self.demand.table, len(self.state.busy), 2, 1, self.state.path.shape[2])
             kernel.demand(0, self.fixed, other, self._want, self._room)
             made = scheduler(self.fabric.scheduler, self.fabric.network).plan(Demand(size=0 * self._want), 1)
             kernel.enter(0, made.when, made.src, made.dst, made.size, made.first, made.ports, self.fixed, other)
@@ -128,6 +129,7 @@ class SlotRun(Run):
         back = {which for _, kind, which, up in self.events[self.past :] if kind == "node" and up}
         gone = np.array([h not in back for h in range(self.fabric.nodes)]) & self.state.dead
         never = (gone[self.fixed.src] | gone[self.fixed.dst]) & (self.state.finish < 0)
+        never = beyond_help(self.demand.table, never)
         self.state.count[Count.GOAL] = len(never) - int(never.sum())
 
     def _heartbeat(self) -> int:
@@ -251,6 +253,17 @@ class SlotRun(Run):
             )
 
 
+def beyond_help(flows, never: np.ndarray) -> np.ndarray:
+    """(f,) bool: the flows of `never`, and all that wait for them or for such as wait for them."""
+    if not flows.waiting:
+        return never
+    waiting = np.repeat(np.arange(len(flows)), np.diff(flows.after_first))
+    never, before = never.copy(), -1
+    while before != (before := int(never.sum())):
+        never[waiting[never[flows.after]]] = True
+    return never
+
+
 def _fixed(fabric, flows, seed) -> Fixed:
     network = fabric.network
     graph, n = network.graph, network.hosts
@@ -292,7 +305,8 @@ def _fixed(fabric, flows, seed) -> Fixed:
         nic=nic.astype(np.int32), before=before, firsts=firsts, switches=np.array([len(s) for s in own], np.int64),
         frames=np.array([sum(map(len, s)) for s in own], np.int64), place=place, mates=mates,
         offset=np.array(nics.offset, np.int64), drift=np.array(nics.drift, np.int64), src=flows.src, dst=flows.dst,
-        size=flows.size, start=flows.start, short=short, ways=ways,
+        size=flows.size, start=flows.start, short=short,
+        known=len(flows) - flows.waiting, ways=ways,
     )  # fmt: skip
 
 

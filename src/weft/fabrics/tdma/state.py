@@ -20,7 +20,7 @@ Count = IntEnum(
     "Count",
     "CYCLE FIRST BEGIN DEATH READY ADOPTED NOW ADMITTED FINISHED SHORT FRAMES MISSED GRANTS UNUSED LATE STREAMS SENT "
     "PACKETS DELIVERED OVERLAPS INTERLEAVED QUEUED QUEUE DROPPED STRANDED OVERRUNS REUSED OVERFLOWS SKIPPED "
-    "OFFERED GOAL",
+    "OFFERED GOAL HEAPED",
     start=0,
 )
 Count.__doc__ = "Places of the clock and of the counters of a run."
@@ -49,6 +49,7 @@ class Fixed(NamedTuple):
     size: np.ndarray  # (f,) int64
     start: np.ndarray  # (f,) int64
     short: np.ndarray  # (f,) bool  sent outside the slots
+    known: int  # flows that wait for no other: the first ones
     ways: np.ndarray  # (n, n, hops) int32  ports of short flows, -1 beyond the last; empty without them
 
 
@@ -82,13 +83,15 @@ class State(NamedTuple):
     to: np.ndarray  # (ring, most) int32
     given: np.ndarray  # (ring, most) int64  bytes
     path: np.ndarray  # (ring, most, hops) int32  ports, -1 beyond the last
+    waits: np.ndarray  # (f, 7) int64, or no rows  flows that wait for flows, see weft.engine.calendar
+    successors: np.ndarray  # int32  those that each of them releases
 
 
-def zeros(n: int, flows: int, ports: int, ring: int, most: int, hops: int) -> State:
-    """The state of a run in which nothing has happened."""
-    from weft.engine import fingerprint
+def zeros(n: int, table, ports: int, ring: int, most: int, hops: int) -> State:
+    """The state of a run of the flows in `table` in which nothing has happened."""
+    from weft.engine import calendar, fingerprint
 
-    square, grants = (n, n), (ring, most)
+    square, grants, flows = (n, n), (ring, most), len(table)
     shapes = {
         "count": len(Count), "left": square, "got": square, "held": square, "read": square, "head": square,
         "tail": square, "next": flows, "done": flows, "finish": flows, "busy": ports, "coming": ports, "used": ports,
@@ -99,6 +102,7 @@ def zeros(n: int, flows: int, ports: int, ring: int, most: int, hops: int) -> St
     made = {name: np.full(shape, -1 if name in nobody else 0, np.int64) for name, shape in shapes.items()}
     made |= {name: np.zeros(grants, np.int32) for name in ("when", "frm", "to")}
     made |= {"fingerprint": fingerprint.start(), "dead": np.zeros(n, np.bool_)}
+    made["waits"], made["successors"] = calendar.make(table)
     state = State(**made, path=np.full((*grants, hops), -1, np.int32))
     state.count[[Count.DEATH, Count.ADOPTED, Count.GOAL]] = NEVER, -1, flows
     return state

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.engine.bits import lowest
-from weft.engine.jit import kernel
+from weft.engine.jit import kernel, part
 from weft.errors import require
 from weft.fabrics.tdma.plan import NEVER
 from weft.fabrics.tdma.schedulers.base import Scheduler, grants_of, room_for
@@ -76,7 +76,7 @@ def _narrow(ways, order, narrow):
                     narrow[r, c, 1] = max(narrow[r, c, 1], min(ways.capacity[p], beyond[1]))
 
 
-@kernel
+@part
 def _fits(p, b, r, host, buffer, ways, load):
     """Whether port p has room for b bytes at rate r; `host` says that a host sends with it."""
     if load.waiting[p] > 0:
@@ -96,13 +96,13 @@ def _fits(p, b, r, host, buffer, ways, load):
     return max(together - most, over) <= buffer
 
 
-@kernel
+@part
 def _share(b, rate, r):
     """b * rate / r, at most b: bytes that a port sends while b bytes come in."""
     return b if rate >= r else b * rate // r
 
 
-@kernel
+@part
 def _path(i, j, b, r, turn, buffer, ways, load, ports, at, stack):
     """Write the first path from i to j with room between its ends for b bytes at rate r; its ports, or 0 for none."""
     ports[at] = ways.own[i]
@@ -135,7 +135,7 @@ def _path(i, j, b, r, turn, buffer, ways, load, ports, at, stack):
             node = ways.receiver[ports[at + depth]]
 
 
-@kernel
+@part
 def _commit(b, r, ways, load, ports, at, hops):
     for x in range(at, at + hops):
         p = ports[x]
@@ -144,7 +144,7 @@ def _commit(b, r, ways, load, ports, at, hops):
         load.sent[p] = max(load.sent[p], _share(b, ways.rate[p], r))
 
 
-@kernel
+@part
 def _amount(i, j, left, spill, buffer, ways, load):
     """(bytes, rate) that i may send to j now; 0 bytes for none."""
     own, down = ways.own[i], ways.down[j]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.engine.bits import lowest
-from weft.engine.jit import kernel
+from weft.engine.jit import bare, part
 from weft.fabrics.tdma.schedulers.base import Scheduler, grants_of, room_for
 
 SCALE = 1 << 40  # cost of a slot for weight 1; a sum of 16 million weights still costs something
@@ -26,7 +26,7 @@ _0, _1, _6 = np.uint64(0), np.uint64(1), np.uint64(6)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@kernel
+@part
 def _from(bits, start, low, high):
     """The first set bit at or after `start`, going around, outside low … high-1; -1 if there is none."""
     words = bits.size
@@ -53,14 +53,14 @@ def _from(bits, start, low, high):
     return -1
 
 
-@kernel
+@part
 def _both(wants, reach, out):
     """out = wants & reach."""
     for w in range(out.size):
         out[w] = wants[w] & reach[w]
 
 
-@kernel
+@part
 def _sendable(node, top, parent, free):
     """Whether the uplinks from `node` up to and including that of `top` are free."""
     while True:
@@ -71,7 +71,7 @@ def _sendable(node, top, parent, free):
         node = parent[node]
 
 
-@kernel
+@part
 def _take(i, j, v, tree, rank, free, reach, scratch, ports, at, capacity):
     """Use the path from place i to place j, which meet at node v: write its ports from `at`, and close them.
 
@@ -129,26 +129,84 @@ class Memory(NamedTuple):
     active: np.ndarray  # (nodes,) bool  had bytes in the last round
 
 
-@kernel
-def _settle(tags, members, busy, active):
-    """Let whoever has bytes again begin where the others are, not where he stopped; then take off what all have."""
+class Scratch(NamedTuple):
+    """Room for one call of `fill_slots`: Numba's own allocations and sorts take long to compile."""
+
+    wants: np.ndarray  # (n, words) uint64  places that a place has bytes for
+    backlog: np.ndarray  # (n,) int64  how many they are
+    busy: np.ndarray  # (nodes,) bool  has bytes, or a host below has
+    below: np.ndarray  # (inner, words) uint64  places below a node
+    reach: np.ndarray  # (inner, words) uint64  those that a free way down leads to
+    free: np.ndarray  # (nodes,) bool  is the uplink of this node free in this slot?
+    rows: np.ndarray  # (3, words) uint64
+    sent: np.ndarray  # (n,) bool
+    keys: np.ndarray  # (2, children) int64  children by their tags, and room to sort them
+
+
+def scratch_for(tree) -> Scratch:
+    """Such room for a tree."""
+    n, nodes, inner = len(tree.order), len(tree.parent), len(tree.inner)
+    words = (n + 63) >> 6
+    return Scratch(
+        wants=np.zeros((n, words), np.uint64), backlog=np.zeros(n, np.int64), busy=np.zeros(nodes, np.bool_),
+        below=np.zeros((inner, words), np.uint64), reach=np.zeros((inner, words), np.uint64),
+        free=np.zeros(nodes, np.bool_), rows=np.zeros((3, words), np.uint64), sent=np.zeros(n, np.bool_),
+        keys=np.zeros((2, len(tree.children)), np.int64),
+    )  # fmt: skip
+
+
+@part
+def _settle(tags, nodes, first, last, busy, active):
+    """Let whoever has bytes again begin where the others are, not where he stopped; then take off what all have.
+
+    tags[m] are those of nodes[first … last-1].
+    """
     least = np.int64(-1)
-    for m in members:
-        if busy[m] and active[m] and (least < 0 or tags[m] < least):
-            least = tags[m]
+    for x in range(first, last):
+        v = nodes[x]
+        if busy[v] and active[v] and (least < 0 or tags[x - first] < least):
+            least = tags[x - first]
     base = np.int64(-1)
-    for m in members:
-        if busy[m]:
-            if not active[m]:
-                tags[m] = max(tags[m], least)
-            if base < 0 or tags[m] < base:
-                base = tags[m]
-    for m in members:
-        tags[m] = max(np.int64(0), tags[m] - max(base, np.int64(0)))
+    for x in range(first, last):
+        v = nodes[x]
+        if busy[v]:
+            if not active[v]:
+                tags[x - first] = max(tags[x - first], least)
+            if base < 0 or tags[x - first] < base:
+                base = tags[x - first]
+    for x in range(first, last):
+        tags[x - first] = max(np.int64(0), tags[x - first] - max(base, np.int64(0)))
 
 
-@kernel
-def fill(left, slots, tree, rank, capacity, cost, patience, memory, out):
+@part
+def _by_tag(children, low, high, tag, keys):
+    """Write the children low … high-1 into keys[0], low … high-1, in the order of their tags; equals keep theirs."""
+    here, there = 0, 1
+    for x in range(low, high):
+        keys[here, x] = children[x]
+    width = 1
+    while width < high - low:
+        begin = low
+        while begin < high:
+            middle, end = min(begin + width, high), min(begin + 2 * width, high)
+            a, b = begin, middle
+            for x in range(begin, end):
+                if a < middle and (b >= end or tag[keys[here, a]] <= tag[keys[here, b]]):
+                    keys[there, x] = keys[here, a]
+                    a += 1
+                else:
+                    keys[there, x] = keys[here, b]
+                    b += 1
+            begin = end
+        here, there = there, here
+        width *= 2
+    if here == 1:
+        for x in range(low, high):
+            keys[0, x] = keys[1, x]
+
+
+@part
+def fill_slots(left, slots, tree, rank, capacity, cost, patience, memory, scratch, out):
     """Fill `slots` slots from left[i, j], bytes by place, which is used up. Returns how many grants there are.
 
     rank (nodes,) is a node's place among the tree's inner ones, cost (nodes,) what a slot adds to a tag, patience (n,)
@@ -158,16 +216,16 @@ def fill(left, slots, tree, rank, capacity, cost, patience, memory, out):
     tag, own, pointer, waited, active = memory
     when, src, dst, size, start, ports = out
     n = order.size
-    words = (n + 63) >> 6
-    wants = np.zeros((n, words), np.uint64)
-    backlog = np.zeros(n, np.int64)  # destinations that a place has bytes for
+    wants, backlog, busy, below, reach, free, rows, sent, keys = scratch
+    wants[:] = _0
+    below[:] = _0
+    busy[:] = False
     for i in range(n):
+        backlog[i] = 0
         for j in range(n):
             if left[i, j] > 0:
                 wants[i, j >> 6] |= _1 << np.uint64(j & 63)
                 backlog[i] += 1
-    busy = np.zeros(parent.size, np.bool_)
-    below = np.zeros((inner.size, words), np.uint64)
     for i in range(n):
         busy[order[i]] = backlog[i] > 0
     for k in range(inner.size):
@@ -175,25 +233,26 @@ def fill(left, slots, tree, rank, capacity, cost, patience, memory, out):
         for p in range(first[v], last[v]):
             below[k, p >> 6] |= _1 << np.uint64(p & 63)
             busy[v] |= backlog[p] > 0
-    host_busy, host_active = busy[order], active[order]
     for k in range(inner.size):
-        group = children[bounds[k] : bounds[k + 1]]
-        _settle(tag, group, busy, active)
-        for a in group:
+        for x in range(bounds[k], bounds[k + 1]):
+            keys[0, x] = tag[children[x]]
+        _settle(keys[0, bounds[k] :], children, bounds[k], bounds[k + 1], busy, active)
+        for x in range(bounds[k], bounds[k + 1]):
+            a = children[x]
+            tag[a] = keys[0, x]
             if last[a] - first[a] > 1:
-                _settle(own[:, depth[inner[k]]], np.arange(first[a], last[a]), host_busy, host_active)
-    active[:] = busy
-    free = np.ones(parent.size, np.bool_)  # is the uplink of this node free in this slot?
-    reach = np.empty_like(below)  # places that a free way down leads to
-    scratch = np.zeros((3, words), np.uint64)
-    open_ = scratch[2]
-    sent = np.zeros(n, np.bool_)
-    keys = np.empty(children.size, np.int64)
+                _settle(own[first[a] :, depth[inner[k]]], order, first[a], last[a], busy, active)
+    for v in range(busy.size):
+        active[v] = busy[v]
+    open_ = rows[2]
     grants, at = 0, 0
     for t in range(slots):
         free[:] = True
-        reach[:] = below
+        for k in range(inner.size):
+            for w in range(below.shape[1]):
+                reach[k, w] = below[k, w]
         sent[:] = False
+        k = np.int64(-1)  # the node whose children are looked at, the one before the first to begin with
         for turn in range(n + children.size):
             a, v, best, best_j = -1, -1, -1, -1
             if turn < n:  # who has waited too long goes first; who comes first among them changes
@@ -211,13 +270,10 @@ def fill(left, slots, tree, rank, capacity, cost, patience, memory, out):
                     a = v
             else:
                 c = turn - n
-                k = np.searchsorted(bounds, c, side="right") - 1
-                low = bounds[k]
-                if c == low:  # this node's children, in the order of their tags
-                    for x in range(low, bounds[k + 1]):
-                        keys[x] = tag[children[x]]
-                    keys[low : bounds[k + 1]] = np.argsort(keys[low : bounds[k + 1]], kind="mergesort")
-                a, v = children[low + keys[c]], inner[k]
+                if c == bounds[k + 1]:  # this node's children, in the order of their tags
+                    k += 1
+                    _by_tag(children, bounds[k], bounds[k + 1], tag, keys)
+                a, v = keys[0, c], inner[k]
                 if not free[a] or not busy[a]:
                     continue
                 d = depth[v]
@@ -233,7 +289,7 @@ def fill(left, slots, tree, rank, capacity, cost, patience, memory, out):
             if best < 0:
                 continue
             start[grants] = at
-            at, most = _take(best, best_j, v, tree, rank, free, reach, scratch, ports, at, capacity)
+            at, most = _take(best, best_j, v, tree, rank, free, reach, rows, ports, at, capacity)
             given = min(most, left[best, best_j])
             when[grants], src[grants], dst[grants], size[grants] = t, order[best], order[best_j], given
             grants += 1
@@ -249,6 +305,12 @@ def fill(left, slots, tree, rank, capacity, cost, patience, memory, out):
             waited[i] = 0 if sent[i] or backlog[i] == 0 else waited[i] + 1
     start[grants] = at
     return grants
+
+
+@bare
+def fill(left, slots, tree, rank, capacity, cost, patience, memory, scratch, out):
+    """`fill_slots`, for Python."""
+    return fill_slots(left, slots, tree, rank, capacity, cost, patience, memory, scratch, out)
 
 
 class RoundRobin(Scheduler):
@@ -281,6 +343,8 @@ class RoundRobin(Scheduler):
             active=np.zeros(network.graph.nodes, np.bool_),
         )
 
+        self.scratch = scratch_for(tree)
+
     def bound(self, slots):
         """Until it is overdue, and all others that are; with equal weights."""
         return 2 * self.network.hosts
@@ -297,5 +361,6 @@ class RoundRobin(Scheduler):
         cost = SCALE // np.maximum(1, total[tree.last] - total[tree.first])
         out = room_for(slots * self.network.hosts, 2 * int(tree.depth.max()))
         patience = -(-total[-1] // demand.weights[tree.order])
-        grants = fill(left, slots, tree, self.rank, self.network.capacity, cost, patience, self.memory, out)
+        grants = fill(left, slots, tree, self.rank, self.network.capacity, cost, patience, self.memory,
+                      self.scratch, out)  # fmt: skip
         return grants_of(self.network, slots, out, grants)
