@@ -9,7 +9,6 @@ import fcntl
 import os
 import pickle
 import stat
-import tempfile
 from dataclasses import fields, is_dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import IO
 
 from distributed import get_worker
 
+from weft.cache import is_own, shared
 from weft.checkpoint import EVERY, Checkpoint
 from weft.errors import BadInput, BadResult, MonitorTripped, ScheduleConflict, TooLarge, WeftError
 from weft.experiment import SHARE, Interrupted, may_have
@@ -307,10 +307,9 @@ class Turn:
 
 def spool() -> Path:
     """Where a machine keeps what belongs to no study's folder: this user's, and nobody else's."""
-    place = Path(tempfile.gettempdir()) / f"weft-{os.getuid()}"
+    place = shared()
     place.mkdir(mode=0o700, exist_ok=True)
-    seen = place.lstat()
-    if seen.st_uid != os.getuid() or not stat.S_ISDIR(seen.st_mode) or seen.st_mode & 0o022:
+    if not is_own(place):
         raise WeftError(f"{place} must be a folder that only this user can write")
     (place / "runs").mkdir(exist_ok=True)
     return place

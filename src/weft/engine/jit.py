@@ -2,26 +2,26 @@
 
 Numba keys its cache on one file, so an edited helper elsewhere, or NUMBA_BOUNDSCHECK=1, goes unnoticed and yesterday's
 machine code runs. The cache folder of a kernel is therefore keyed on the files that its module depends on, found by
-following its imports (`weft.sources`), on the flag, and on the versions of Numba and Python. Where the home folder
-cannot be written, a folder under the temporary one serves.
+following its imports (`weft.sources`), on the flag, and on the versions of Numba and Python. Where it lies nobody else
+can write (`weft.cache`); what is damaged there is compiled again.
 """
 
 import ctypes
-import os
+import pickle
 import sys
-import tempfile
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
 
 import numba
 from llvmlite.binding import Linkage
 from numba import config, njit
 
 from weft import sources
+from weft.cache import folder
 from weft.errors import Unusable
 
 try:
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
 except ImportError as error:  # they are Numba's own affair; docs/design.md says what happens when they change
@@ -32,20 +32,56 @@ except ImportError as error:  # they are Numba's own affair; docs/design.md says
 
 @cache
 def cache_folder(module: str) -> str:
-    """Where the machine code of the kernels of `module` is kept; empty if nowhere."""
+    """Where the machine code of the kernels of `module` is kept."""
     key = f"{sources.digest(module)} {numba.__version__} {sys.version} {config.BOUNDSCHECK}"
-    name = sha256(key.encode()).hexdigest()[:16]
-    for parent in (os.environ.get("WEFT_CACHE"), Path.home() / ".cache/weft", Path(tempfile.gettempdir()) / "weft"):
-        if not parent:
-            continue
-        folder = Path(parent) / name
+    return str(folder(sha256(key.encode()).hexdigest()[:16]))
+
+
+class _Files(IndexDataCacheFile):
+    """Numba's files of a kernel, each with its hash in front: what does not agree with it is not there.
+
+    Numba unpickles whatever it finds, and hands machine code that was cut short to the linker.
+    """
+
+    def _load_index(self):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            version, stamp, overloads = self._read(self._index_path)
         except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return str(folder)
-    return ""
+            return {}
+        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads):
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name):
+        return self._read(self._data_path(name))
+
+    def _save_data(self, name, data):
+        self._write(self._data_path(name), data)
+
+    def _read(self, path):
+        with open(path, "rb") as file:
+            digest, content = file.read(32), file.read()
+        if sha256(content).digest() != digest:
+            raise OSError(f"{path} is damaged")
+        return pickle.loads(content)
+
+    def _write(self, path, thing):
+        content = self._dump(thing)
+        with self._open_for_write(path) as file:
+            file.write(sha256(content).digest() + content)
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of a kernel, on such files."""
+
+    def __init__(self, function):
+        super().__init__(function)
+        self._cache_file = _Files(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
 
 
 # What a pointer to a part leads to, should Python call one: a TypeError where there would be a crash.
@@ -114,8 +150,10 @@ _internal = {**_options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "
 
 def _kept(function, **options):
     """Compile, keeping what was compiled where it is found again."""
+    made = njit(pipeline_class=_Kernels, **_options, **options)(function)
     config.CACHE_DIR = cache_folder(function.__module__)
-    return njit(cache=True, pipeline_class=_Kernels, **_options, **options)(function)
+    made._cache = _Cache(function)
+    return made
 
 
 # The one dialect of kernels. Python calls the first two, which are cached on disk; kernels call the rest.

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
+from weft.cache import folder as cache_folder
 from weft.errors import BadInput
 
 EXTRA = "pip install 'weft[rtl]'"
@@ -47,17 +48,7 @@ def compiled() -> bool:
 
 def folder() -> Path:
     """Where what was built is kept."""
-    for parent in (os.environ.get("WEFT_CACHE"), Path.home() / ".cache/weft", Path(tempfile.gettempdir()) / "weft"):
-        if not parent:
-            continue
-        made = Path(parent) / "rtl"
-        try:
-            made.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(made, os.W_OK):
-            return made
-    raise BadInput("the cache folder (WEFT_CACHE) must be one that can be written, not read-only")
+    return cache_folder("rtl")
 
 
 def versions() -> str:
