@@ -247,6 +247,29 @@ def test_control_c_stops_all_workers_and_the_same_command_goes_on(tmp_path):
     assert all(weft.Result.load(folder).partial for folder in out.glob("runs/shoal-*[!t]"))
 
 
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "SIGTERM"])
+def test_workers_end_with_the_process_that_started_them(tmp_path, stop):
+    """Sent to that process alone, as batch systems do."""
+    study, out = tmp_path / "study.toml", tmp_path / "out"
+    study.write_text(FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 500_000"))
+    sweep = start("sweep", study, "-o", out, "--workers", "2", "--quiet")
+    end = time.monotonic() + 60
+    while not (out / "runs" / ".lock").exists() and sweep.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(2)  # a run has begun
+    workers = [int(pid) for pid in Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children").read_text().split()]
+    assert len(workers) >= 2
+    sweep.send_signal(stop)
+    printed = sweep.communicate(timeout=60)
+    if stop == signal.SIGTERM:
+        assert sweep.returncode == 130, printed
+        assert printed == ("", f"weft sweep: interrupted; the same command goes on from what {out} holds\n")
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+    assert list(out.glob("runs/*.checkpoint")) and not list(out.glob("runs/.*.weft-*"))
+
+
 def test_a_killed_process_gives_its_claim_back(tmp_path):
     place = tmp_path / ("shoal-poisson-1-" + "0" * 16)
     hold = (

@@ -5,9 +5,7 @@ there. The call is JSON in an array of bytes. Nothing in it is pickled: to read 
 """
 
 import json
-import os
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import BadResult, WeftError
+from weft.files import replaced, resolved
 from weft.metrics.provenance import describe, plain
 from weft.metrics.result import Result
 from weft.sources import digest_of
@@ -39,7 +38,7 @@ class Checkpoint:
     @classmethod
     def beside(cls, folder, every: float = EVERY) -> "Checkpoint":
         """The checkpoint of the run whose result is to be `folder`."""
-        place = os.path.realpath(folder)
+        place = resolved(folder)
         return cls(f"{place}.checkpoint", every, folder)
 
     def __repr__(self):
@@ -56,27 +55,17 @@ class Checkpoint:
 
     def write(self, call: dict, arrays: dict[str, np.ndarray], partial: Result) -> None:
         """Put the run on disk, whole or not at all."""
-        fresh = self.path.with_name(f".{self.path.name}.weft-{os.getpid()}")
         listed = {**call, "arrays": list(arrays)}  # an archive that lost one does not say so
         text = np.frombuffer(json.dumps(listed, allow_nan=False).encode(), np.uint8)
         columns: dict[str, Any] = {"call": text, **{f"run.{name}": array for name, array in arrays.items()}}
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(fresh, "wb") as file:
+            with replaced(self.path, own=True, flush=True) as fresh, open(fresh, "wb") as file:
                 np.savez(file, **columns)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, self.path)
             if self.folder is not None and not is_whole(self.folder):
                 partial.save(self.folder)
             self.problem = None
-        except OSError as error:
-            self.problem = f"{self.path} cannot be written: {(error.strerror or str(error)).lower()}"
         except WeftError as error:
             self.problem = str(error)
-        finally:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
         self._last = monotonic()
 
     def call(self) -> dict:

@@ -16,12 +16,13 @@ from weft.workload.demand import Planned
 from weft.workload.files import PIPE
 from weft.workload.flows import LATEST
 
+STOPS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; batch systems and `timeout`
 SHARE = 0.8  # of the machine's memory that a run may need, unless told
 DRAWING = 160  # bytes a flow takes while it is drawn: half a dozen columns of numbers, twice
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a run. `result` is what was seen until then; the checkpoint, if there is to be one, is on disk."""
+    """Ctrl-C or SIGTERM during a run. `result` is what was seen until then; the checkpoint, if there is to be one, is on disk."""
 
     def __init__(self, result: Result):
         super().__init__("interrupted")
@@ -34,7 +35,7 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     until: ps at which to stop; by default when the workload says, or when the last flow is done. memory: bytes the run
     may need; by default 80 % of the machine's. progress: called with the run between strides; if it returns True the
     run stops there. checkpoint: a `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the
-    result removes it. Ctrl-C waits for the end of a stride, some milliseconds. A run that is stopped raises
+    result removes it. Ctrl-C and SIGTERM wait for the end of a stride, some milliseconds. A run that is stopped raises
     `Interrupted`, which holds the result so far.
     """
     allow(fabric, workload.planned(fabric.nodes), memory)
@@ -152,9 +153,9 @@ def may_have() -> int:
 
 @contextmanager
 def deferred_interrupt():
-    """Let Ctrl-C wait for the end of a stride, where the state is whole; a second one does not wait.
+    """Let Ctrl-C or SIGTERM wait for the end of a stride, where the state is whole; a second one does not wait.
 
-    Yields a function that says whether it came. Outside the main thread nothing changes: no signal arrives there.
+    Yields a function that says whether one came. Outside the main thread nothing changes: no signal arrives there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
@@ -166,8 +167,9 @@ def deferred_interrupt():
             raise KeyboardInterrupt
         came.append(number)
 
-    before = signal.signal(signal.SIGINT, note)
+    before = [signal.signal(stop, note) for stop in STOPS]
     try:
         yield lambda: bool(came)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for stop, handler in zip(STOPS, before, strict=True):
+            signal.signal(stop, handler)

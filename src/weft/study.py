@@ -22,14 +22,15 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 
 from weft import catalogue
 from weft.checkpoint import EVERY, Checkpoint, describe_call, is_whole
 from weft.errors import BadInput, BadStudy, WeftError, require
-from weft.experiment import Interrupted, allow, run
+from weft.experiment import STOPS, Interrupted, allow, run
 from weft.fabrics.base import Fabric
+from weft.files import inside, reason, tidy
 from weft.metrics.provenance import describe
 from weft.metrics.result import Result, flatten
 from weft.parameters import Parameter, build
@@ -39,6 +40,7 @@ from weft.workload.files import PIPE
 
 LOOK = 0.2  # s of wall time between two looks at the workers
 STARTED = 1e-6  # the share of a run that has begun
+LAST = 20.0  # s of wall time in which a worker whose parent is gone may keep its run
 FAILED = -1.0  # what stands in the place of the share of a run that failed while others go on
 LOCK = ".lock"  # the file of claims, beside the runs
 PICTURES = ("plot", "fct_and_goodput", "fct_cdf")
@@ -225,10 +227,12 @@ def _prepare(folder) -> Path:
         place.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise BadInput(f"{folder} must be a folder, not a file") from None
-    except OSError as error:
-        raise WeftError(f"{folder} cannot be written: {(error.strerror or str(error)).lower()}") from None
+    except (OSError, ValueError) as error:
+        raise WeftError(f"{folder} cannot be written: {reason(error)}") from None
     if not os.access(place, os.W_OK | os.X_OK):
         raise WeftError(f"{folder} cannot be written: permission denied")
+    for where in (folder, place):
+        tidy(where)
     return place
 
 
@@ -334,7 +338,7 @@ def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
     results, first = [None] * len(jobs), todo[0]
 
     def submit(some):
-        with _ignored_interrupt():  # workers start here and inherit it: no traceback while they import
+        with _stops_wait():  # workers start here and inherit it: no traceback while they import
             return {pool.submit(_in_worker, k, jobs[k]): k for k in some}
 
     try:
@@ -365,23 +369,37 @@ def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
 _SHARES = None  # in a worker: how much of each run is done, seen by the process that watches, and whether to stop
 
 
+_BUSY = threading.Lock()  # in a worker: held during a run
+
+
 def _begin_worker(shared):
     global _SHARES
     _SHARES = shared
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches everybody; outside a run the parent decides
+    for number in STOPS:  # Ctrl-C and `timeout` reach everybody; outside a run the parent decides
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent():
+    """End this worker when the process that started it is gone, even by kill -9; its run may first keep a checkpoint.
+
+    Nobody else would: a worker waits for its next run for ever, and holds the claim of the one it is at.
+    """
+    connection.wait([parent_process().sentinel])
+    _SHARES[-1] = 1.0
+    _BUSY.acquire(timeout=LAST)
+    os._exit(1)
 
 
 @contextmanager
-def _ignored_interrupt():
-    """For some milliseconds; outside the main thread no signal arrives anyway."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _stops_wait():
+    """Let signals that stop a program wait, for some milliseconds."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _in_worker(k, job):
@@ -392,7 +410,8 @@ def _in_worker(k, job):
     if _SHARES[-1]:  # the pool hands out one run more than it has workers, and cannot take it back
         raise KeyboardInterrupt
     try:
-        return job.do(look)
+        with _BUSY:
+            return job.do(look)
     except Interrupted:
         raise KeyboardInterrupt from None  # the result so far is in the checkpoint: no need to pickle it
 
@@ -526,6 +545,7 @@ def _picture(table) -> dict:
 
     require(isinstance(table.get("file"), str), "a picture", "a table with a file", table)
     plots.Plot.check_name(table["file"])
+    inside(".", table["file"])
     draw = table.get("draw", "plot")
     require(draw in PICTURES, "draw", f"one of {', '.join(PICTURES)}", draw)
     taken = inspect.signature(getattr(plots, draw)).parameters.values()

@@ -215,11 +215,14 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(uninterrupted, tmp_pa
     assert not checkpoint.exists()
 
 
-def test_control_c_leaves_a_partial_result_a_checkpoint_and_the_command_to_go_on(uninterrupted, tmp_path, weft):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_stopped_run_leaves_a_partial_result_a_checkpoint_and_the_command_to_go_on(
+    uninterrupted, tmp_path, weft, stop
+):
     folder, checkpoint = tmp_path / "r", tmp_path / "r.checkpoint"
     process = start(*LONG, "-o", folder, "--checkpoint-every", "0.1")
     wait_for(checkpoint, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(stop)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (out, err)
     assert err == f"interrupted: go on with weft resume {folder}\n"

@@ -260,7 +260,7 @@ def test_a_wiring_that_cannot_be_read_or_written_gets_a_sentence(refused, tmp_pa
         (f"--wiring {tmp_path}", f"wiring must be a readable CSV file, not {str(tmp_path)!r} (Is a directory)"),
         (
             f"--write-wiring {tmp_path}",
-            f"wiring must go into a file that can be written, not {str(tmp_path)!r} (Is a directory)",
+            f"{tmp_path} cannot be written: is a directory",
         ),
     ):
         assert refused(f"merchant {line}") == message

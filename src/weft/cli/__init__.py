@@ -1,7 +1,10 @@
 """The command line, one file per command. A command's module is imported when it is called, so that help is quick."""
 
 import os
+import signal
 import sys
+import threading
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -60,7 +63,8 @@ def main(tokens=None) -> int:
     _ready_streams()
     name = " ".join(["weft", *_words(tokens)])
     try:
-        code = _call(tokens)
+        with _terminated():
+            code = _call(tokens)
         sys.stdout.flush()
         return code
     except MonitorTripped as error:
@@ -79,6 +83,23 @@ def main(tokens=None) -> int:
             raise
         _say_no_more()
         return _say(name, f"what is printed cannot be written: {(error.strerror or str(error)).lower()}", 2)
+
+
+@contextmanager
+def _terminated():
+    """Let SIGTERM end a command as Ctrl-C does: batch systems and `timeout` send it."""
+
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _call(tokens) -> int:

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from weft.cli import options
 from weft.cli.options import RUNNING, Output, print_json, quantity, say
 from weft.cli.progress import COMPILING, NEXT
-from weft.files import replaced
+from weft.files import inside, replaced
 from weft.units import parse_size
 
 app = App(name="sweep", help_format="markdown")
@@ -69,7 +69,7 @@ def sweep(
             kept = f"; the same command goes on from what {output} holds" if output else ""
             raise KeyboardInterrupt(f"interrupted{kept}") from None
     if output is not None:
-        with replaced(Path(output) / "table.csv") as fresh:
+        with replaced(Path(output) / "table.csv", own=True) as fresh:
             fresh.write_text(runs.csv(), encoding="utf-8")
     if common.json:
         print_json({"title": todo.title, "runs": runs.rows})
@@ -95,7 +95,7 @@ def _draw(runs, output, plot, x, y, by):
     if output is not None:
         for picture in runs.study.pictures:
             drawing = {key: value for key, value in picture.items() if key != "file"}
-            yield runs.draw(**drawing).save(Path(output) / picture["file"])
+            yield runs.draw(**drawing).save(inside(output, picture["file"]), own=True)
     if plot is not None:
         yield runs.plot(x=x, y=y, by=by).save(plot)
 

@@ -22,7 +22,7 @@ from time import monotonic
 import dask
 from distributed.scheduler import KilledWorker
 
-from weft import errors
+from weft import errors, files
 from weft.checkpoint import Checkpoint, is_whole
 from weft.cluster import worker
 from weft.cluster.link import bounded
@@ -98,7 +98,8 @@ class Home:
         try:
             if self.folder is not None:
                 self.claims = Claims(self.folder)
-                _write(self.folder / self.stamp, self.study)
+                with files.replaced(self.folder / self.stamp, own=True) as fresh:
+                    fresh.write_text(self.study)
             self._connect()
             while self.waiting or self.held or self.suspects or self.flying:
                 self._hand_out()
@@ -502,19 +503,12 @@ def _kinds(points, sources) -> dict:
 
 def _put(place, answer):
     """Put a result that travelled in its place, if it arrived as it was sent."""
-    files = answer["files"]
-    if set(files) != set(FILES) or folder_digest(files) != answer["digest"]:
+    sent = answer["files"]
+    if set(sent) != set(FILES) or folder_digest(sent) != answer["digest"]:
         raise WeftError(f"{place} must arrive as it was sent, not damaged; the same study goes on from what is kept")
     with replaced(place, ours=is_result, files=FILES) as fresh:
-        for name, data in files.items():
+        for name, data in sent.items():
             (fresh / name).write_bytes(data)
     if not is_whole(place):
         raise WeftError(f"{place} must be a whole result, not a part of one")
     Checkpoint.beside(place).remove()
-
-
-def _write(path, text):
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise WeftError(f"{path.parent} cannot be written: {error.strerror.lower()}") from None

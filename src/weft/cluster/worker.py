@@ -21,6 +21,7 @@ from weft.cache import is_own, shared
 from weft.checkpoint import EVERY, Checkpoint
 from weft.errors import BadInput, BadResult, MonitorTripped, ScheduleConflict, TooLarge, WeftError
 from weft.experiment import SHARE, Interrupted, may_have
+from weft.files import replaced
 from weft.metrics.provenance import version
 from weft.metrics.result import FILES
 from weft.sources import LOOP, digest_of
@@ -179,10 +180,8 @@ def _find(inputs, given):
         elif digest in given:
             if sha256(given[digest]).hexdigest() != digest:
                 raise WeftError(f"{path} must arrive as it was sent, not damaged")
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            fresh = kept.with_name(f".{kept.name}-{os.getpid()}")
-            fresh.write_bytes(given[digest])
-            os.replace(fresh, kept)
+            with replaced(kept, own=True) as fresh:
+                fresh.write_bytes(given[digest])
             there[path] = str(kept)
         else:
             wants.append(path)

@@ -7,17 +7,16 @@ import shutil
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 
 from weft.errors import BadInput, WeftError
+from weft.files import BESIDE, beside, reason, resolved, synced
 
-BESIDE = 32  # bytes that the name of what is written beside a place has more than the place's: .NAME.weft-PID-….-old
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
 
 def check(folder, *, ours) -> Path:
     """Raise a sentence if `folder` could not be replaced as far as can be told now; return where it really is."""
-    place = Path(os.path.realpath(folder))
+    place = resolved(folder)
     for step in (place, *place.parents):
         if os.path.exists(step) and not step.is_dir():
             raise BadInput(f"{folder if step == place else step} must be a folder, not a file")
@@ -39,7 +38,7 @@ def replaced(folder, *, ours, files):
     the new folder takes over all but `files`, the names that the writer writes: what a user put there stays.
     """
     place = check(folder, ours=ours)
-    fresh = place.with_name(f".{place.name}.weft-{os.getpid()}-{token_hex(4)}")
+    fresh = beside(place)
     try:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -51,9 +50,9 @@ def replaced(folder, *, ours, files):
             _swap(fresh, place)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)  # the unfinished new one, or after the swap the old one
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         kept = "; what was there is kept" if place.is_dir() else ""
-        raise WeftError(f"{folder} cannot be written: {_reason(error)}{kept}") from None
+        raise WeftError(f"{folder} cannot be written: {reason(error)}{kept}") from None
 
 
 def _names(place, nearest):
@@ -67,11 +66,7 @@ def _list(folder, place):
     try:
         return os.listdir(place)
     except OSError as error:
-        raise WeftError(f"{folder} cannot be read: {_reason(error)}") from None
-
-
-def _reason(error):
-    return (os.strerror(error.errno) if error.errno else str(error)).lower()
+        raise WeftError(f"{folder} cannot be read: {reason(error)}") from None
 
 
 def _carry_over(old, fresh, files):
@@ -88,11 +83,7 @@ def _flush(folder):
     """Wait until the disk has every file: a swap must not show names whose bytes a power cut can take."""
     for entry in os.scandir(folder):
         if entry.is_file(follow_symlinks=False):
-            descriptor = os.open(entry.path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            synced(entry.path)
 
 
 def _swap(fresh, place):

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from weft.errors import BadResult, WeftError, require
+from weft.files import tidy
 from weft.metrics import fct, throughput
 from weft.metrics.fct import DECADES, LONG, SHORT, Distribution
 from weft.metrics.folder import check, replaced
@@ -192,8 +193,9 @@ class Result:
 
     @staticmethod
     def check_place(folder) -> None:
-        """Raise, before a run, the sentence that `save(folder)` would raise after it."""
-        check(folder, ours=is_result)
+        """Raise, before a run, the sentence that `save(folder)` would raise after it; remove what killed ones left."""
+        place = check(folder, ours=is_result)
+        tidy(place.parent, place.name, f"{place.name}.checkpoint")
 
     def save(self, folder) -> None:
         """Write the result folder, whole or not at all; an older result there is swapped out in one step."""
@@ -370,7 +372,8 @@ def _offered(fabric, workload, flows):
 
 
 def _write_json(path, data):
-    path.write_text(json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    path.write_bytes(text.encode("utf-8", "backslashreplace"))  # \udcff, JSON's own, for a byte of a path that is no text
 
 
 def _read_json(folder, name):
@@ -411,7 +414,8 @@ def _write_table(path, columns):
         column = np.ascontiguousarray(column)
         array = pa.array(column.reshape(-1))
         arrays[name] = array if column.ndim == 1 else pa.FixedSizeListArray.from_arrays(array, column.shape[1])
-    pq.write_table(pa.table(arrays), path, compression="zstd", write_page_checksum=True)
+    with open(path, "wb") as file:  # Arrow takes no path that is not UTF-8
+        pq.write_table(pa.table(arrays), file, compression="zstd", write_page_checksum=True)
 
 
 def _read_table(folder, name):
@@ -419,7 +423,8 @@ def _read_table(folder, name):
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(folder / name, page_checksum_verification=True)
+        with open(folder / name, "rb") as file:
+            table = pq.read_table(file, page_checksum_verification=True)
         names = table.column_names
     except FileNotFoundError:
         raise BadResult(f"{folder} must be a result folder, not one without {name}") from None

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import BadInput
+from weft.files import replaced
 from weft.models import fpga, merchant, shoal, stardust, tdma
 from weft.models.parts import Catalogue
 from weft.units import Gbps, ms, us
@@ -29,11 +30,9 @@ def draw(what: str, path, **given) -> None:
         figure, axes = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
         _PICTURES[what](axes, **given)
         try:
-            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-        except OSError as error:
-            raise BadInput(
-                f"plot must go into a file that can be written, not {str(path)!r} ({error.strerror})"
-            ) from None
+            with replaced(path) as fresh, open(fresh, "wb") as file:
+                form = path.suffix.removeprefix(".")
+                figure.savefig(file, format=form, metadata={"Date": None} if form == "svg" else None)
         finally:
             pyplot.close(figure)
 

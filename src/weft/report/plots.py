@@ -113,12 +113,15 @@ class Plot:
             raise BadInput(f"a picture's name must end in .svg, .pdf or .png, not {path.name!r}")
         return form
 
-    def save(self, path) -> Path:
-        """Write the picture (svg, pdf or png, by the name) and, beside it, its numbers as csv; return the path."""
+    def save(self, path, *, own: bool = False) -> Path:
+        """Write the picture (svg, pdf or png, by the name) and, beside it, its numbers as csv; return the path.
+
+        own: the name is none that a user typed, see `weft.files.replaced`.
+        """
         path = Path(path)
         form = self.check_name(path)
         for place, content in ((path, self._bytes(form)), (path.with_suffix(".csv"), self.csv().encode())):
-            with replaced(place) as fresh:
+            with replaced(place, own=own) as fresh:
                 fresh.write_bytes(content)
         return path
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from weft.errors import BadInput, require
+from weft.files import replaced
 
 FIELDS = ("pod", "uplink", "asic", "qsfp", "card", "row", "position")
 ROW = ("upper", "lower")
@@ -93,15 +94,10 @@ class Wiring:
 
     def save(self, path) -> None:
         """Write the wiring as CSV, one cable to a line."""
-        try:
-            with Path(path).open("w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file, lineterminator="\n")
-                writer.writerow(FIELDS)
-                writer.writerows(self.cables.tolist())
-        except OSError as error:
-            raise BadInput(
-                f"wiring must go into a file that can be written, not {str(path)!r} ({error.strerror})"
-            ) from None
+        with replaced(path) as fresh, open(fresh, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(FIELDS)
+            writer.writerows(self.cables.tolist())
 
     def swap(self, i: int, j: int) -> "Wiring":
         """The same wiring with the core ends of cables i and j exchanged."""

@@ -480,5 +480,5 @@ def write_parquet(flows: Flows, path) -> None:
     import pyarrow.parquet as pq
 
     columns = {"flow": flows.id, "src": flows.src, "dst": flows.dst, "bytes": flows.size, "start_ps": flows.start}
-    with replaced(path) as fresh:
-        pq.write_table(pa.table({**columns, "class": flows.klass}), fresh)
+    with replaced(path) as fresh, open(fresh, "wb") as file:
+        pq.write_table(pa.table({**columns, "class": flows.klass}), file)
