@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weft.cli.flags import RENAMED
 from weft.units import GB, MB, TB, Rate, Size, Time, show_rate, show_size, show_time
 from weft.workload import ENDLESS, WORKLOADS
 from weft.workload.sizes import DISTRIBUTIONS, Empirical, Pareto, names
@@ -25,8 +26,11 @@ def default(field):
     return shown.get(field.type, str)(field.default)
 
 
-def parameters(thing):
-    rows = [f"| `--{f.name.replace('_', '-')}` | {default(f)} | {f.metadata['help']} |" for f in fields(thing)]
+def parameters(name, thing):
+    flags = [RENAMED.get((name, f.name), f.name).replace("_", "-") for f in fields(thing)]
+    rows = [
+        f"| `--{flag}` | {default(f)} | {f.metadata['help']} |" for flag, f in zip(flags, fields(thing), strict=True)
+    ]
     return "\n".join(["| flag | default | what it is |", "| --- | --- | --- |", *rows])
 
 
@@ -60,7 +64,7 @@ def truncation():
 
 def tables():
     """What belongs between `<!-- name -->` and `<!-- end -->`, by name."""
-    return {name: parameters(workload) for name, workload in WORKLOADS.items()} | {
+    return {name: parameters(name, workload) for name, workload in WORKLOADS.items()} | {
         "laws": laws(),
         "measured": measured(),
         "truncation": truncation(),

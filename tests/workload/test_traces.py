@@ -351,3 +351,60 @@ def test_both_readers_say_the_same(lines):
     careful = plain.replace(",", ", +")  # a sign is beyond the quick reader
     assert rows(draw(plain)) == rows(draw(careful))
     assert read("trace.csv").line.tolist() == list(range(1, len(lines) + 1))
+
+
+# columns that others name
+
+
+def test_headers_with_units_are_read_without_being_told():
+    flows = draw("src,dst,size_kb,start_us\n0,1,1.5,2.25\n1,2,3,1800000000\n")
+    assert rows(flows) == [(0, 0, 1, 1500, 2_250_000, 0), (1, 1, 2, 3000, 1800 * 10**12, 0)]
+
+
+def test_columns_maps_other_names_and_units_and_leaves_the_rest_out():
+    text = "ts;from;what;to;len\n7.5;2;x;3;10\n"
+    with open("t.csv", "w") as file:
+        file.write(text)
+    flows = Trace(path="t.csv", columns="start=ts:ms,src=from,dst=to,bytes=len:kib").draw(nodes=4, link=1, seed=0)
+    assert rows(flows) == [(0, 2, 3, 10240, 7_500_000_000, 0)]
+
+
+def test_nodes_with_names_are_numbered_as_they_appear_and_a_note_says_so():
+    with open("t.csv", "w") as file:
+        file.write("a,b,n,t\n10.0.0.9,10.0.0.2,5,0\n10.0.0.2,10.0.0.7,6,1\n")
+    flows = Trace(path="t.csv", columns="src=a,dst=b,bytes=n,start=t").draw(nodes=3, link=1, seed=0)
+    assert rows(flows) == [(0, 0, 1, 5, 0, 0), (1, 1, 2, 6, 10**12, 0)]
+    assert flows.notes == (
+        "3 names of nodes were numbered in the order of the file: 10.0.0.9 is 0, 10.0.0.2 is 1, 10.0.0.7 is 2",
+    )
+
+
+def test_a_parquet_file_of_others_is_read_the_same_way():
+    pq.write_table(pa.table({"src": [0], "dst": [1], "size_kb": [2], "start_us": [1.5]}), "t.parquet")
+    assert rows(Trace(path="t.parquet").draw(nodes=2, link=1, seed=0)) == [(0, 0, 1, 2000, 1_500_000, 0)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("start", "columns must look like start=ts_us,bytes=size_kb,src=from,dst=to, not 'start'"),
+        ("start=a:h", "the unit of start must be one of s, ms, us, ns, ps, not 'h'"),
+        ("start=a,start=b", "columns must name start once, not again as 'start=b'"),
+        ("start=t", "t.csv, line 1: start must be one of src, dst, bytes, start, not 't'"),
+    ],
+)
+def test_columns_that_cannot_be_meant_are_refused(columns, sentence):
+    with open("t.csv", "w") as file:
+        file.write("src,dst,bytes,start\n0,1,5,0\n")
+    with pytest.raises(BadTrace) as error:
+        Trace(path="t.csv", columns=columns).draw(nodes=2, link=1, seed=0)
+    assert str(error.value) == sentence
+
+
+def test_starts_that_span_too_long_for_their_flows_are_suspected_of_another_unit():
+    flows = Trace(path="t.csv")
+    with open("t.csv", "w") as file:
+        file.write(HEAD + "".join(f"{k},0,1,100000,{10 * k}\n" for k in range(180)))
+    (note,) = flows.draw(nodes=2, link=100 * Gbps, seed=0).notes
+    assert note.startswith("starts span 1,790 s, in which the links could carry these flows 2,486,111 times: if they")
+    assert Trace(path="t.csv", columns="start=start:us").draw(nodes=2, link=100 * Gbps, seed=0).notes == ()

@@ -21,13 +21,27 @@ def watching(title: str, *, quiet=False, json=False):
         yield None
     elif terminal:
         with _bar(title) as look:
-            yield look
+            yield _noting(look)
     else:
         lines = Lines(title)
         try:
-            yield lines.look
+            yield _noting(lines.look)
         finally:
             lines.close()
+
+
+def _noting(look):
+    """`look`, and before it what must be known of the demand: a run may take long, and its result says it too late."""
+    said = []
+
+    def noted(run):
+        if not said:
+            said.append(True)
+            for note in run.demand.notes:
+                print(f"note: {note}", file=sys.stderr, flush=True)
+        look(run)
+
+    return noted
 
 
 def facts(run, rate: float | None) -> str:

@@ -3,7 +3,8 @@
 Three formats, told apart by their content:
 
     csv       flow, src, dst, bytes, start     with or without that line above; `start` in decimal seconds, or
-                                               `start_ps`; `class` if need be; lines that begin with # are comments
+                                               `start_ps`; `class` if need be; lines that begin with # are comments;
+                                               other names and units: see `weft.workload.columns`
     htsim     Nodes 16                         a connection matrix (.cm); start in ps, class as prio,
               Connections 1                    a flow of no size never ends
               0->5 id 1 start 0 size 2000000
@@ -21,6 +22,7 @@ import numpy as np
 from weft.errors import BadTrace, require
 from weft.files import replaced
 from weft.units import Time, param, s
+from weft.workload import columns
 from weft.workload.arrivals import check_fabric
 from weft.workload.base import Workload
 from weft.workload.flows import ENDLESS, LATEST, Flows
@@ -43,10 +45,12 @@ class Trace(Workload):
     """The flows of a file: csv, htsim connection matrix or Parquet."""
 
     path: str = param(help="the file", file=True)
+    columns: str = param("", "their names of our columns, with units, as in start=ts_us,bytes=size_kb", metavar="LIST")
     duration: Time | None = param(None, "when the run stops; when the last flow is done unless given")
 
     def __post_init__(self):
         object.__setattr__(self, "path", str(self.path))
+        columns.parse(self.columns)  # says what is wrong with it
         require(self.duration is None or 0 < self.duration <= LATEST, "duration", "above 0 ps", self.duration)
 
     @property
@@ -57,12 +61,12 @@ class Trace(Workload):
     def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
         """The flows of the file, all of whose nodes must be below `nodes`; neither link nor seed matter."""
         check_fabric(nodes, link)
-        table = read(self.path)
+        table = read(self.path, self.columns)
         for name, column in (("src", table.src), ("dst", table.dst)):
             table.check(self.path, name, column < nodes, f"a node from 0 to {nodes - 1}", column)
         return Flows.of(
             nodes=nodes, src=table.src, dst=table.dst, size=table.size, start=table.start, klass=table.klass,
-            id=table.flow, notes=table.notes,
+            id=table.flow, notes=(*table.notes, *_suspicions(table, nodes * link)),
         )  # fmt: skip
 
 
@@ -86,8 +90,19 @@ class Table(NamedTuple):
             raise BadTrace(f"{path}, {self.place} {self.line[f]}: {name} must be {must}, not {column[f]}")
 
 
-def read(path) -> Table:
-    """Everything in the trace at `path`, checked line by line."""
+def _suspicions(table, rate):
+    """A note if the starts span so long that their unit may be another one; rate is b/s of all links together."""
+    span, bits = int(table.start.max() - table.start.min()), 8 * sum(table.size[table.size < ENDLESS].tolist())
+    if span > s and bits * s < span * rate // 1000:
+        times = span * rate // (bits * s or 1)
+        yield (
+            f"starts span {span / s:,.4g} s, in which the links could carry these flows {times:,} times: if they "
+            "are not in seconds, say so, as in --columns start=start:us"
+        )
+
+
+def read(path, theirs: str = "") -> Table:
+    """Everything in the trace at `path`, checked line by line; `theirs` says what others call our columns."""
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:
@@ -97,7 +112,7 @@ def read(path) -> Table:
     except (OSError, ValueError) as error:
         raise BadTrace(f"{path} must be a file that can be read: {getattr(error, 'strerror', error)}") from None
     if content.startswith(b"PAR1"):
-        table = _read_parquet(content, path)
+        table = _read_parquet(content, path, columns.parse(theirs))
     else:
         try:
             text = content.decode("utf-8-sig")
@@ -110,7 +125,11 @@ def read(path) -> Table:
             raise BadTrace(f"{path} must have at least one flow, not be empty")
         words = lines[0][1].split()
         matrix = words[0].lower() in ("nodes", "connections") and "," not in lines[0][1]
+        notes: tuple[str, ...] = ()
+        if not matrix:
+            lines, notes = _renamed(lines, columns.parse(theirs), path)
         table = (_read_matrix if matrix else _read_csv)(lines, path)
+        table = table._replace(notes=(*notes, *table.notes))
     if not table.src.size:
         raise BadTrace(f"{path} must have at least one flow, not 0")
     for name, column in (("src", table.src), ("dst", table.dst)):
@@ -136,6 +155,31 @@ def _count(count, noun) -> str:
 
 
 # csv
+
+
+def _renamed(lines, named, path):
+    """(lines with our columns, notes); lines that have them already stay as they are."""
+    first = lines[0][1]
+    separator = next((c for c in ",;\t" if c in first), None)
+    cells = [_bare(cell) for cell in first.split(separator)]
+    if named and any(_NUMBER.fullmatch(cell) for cell in cells):
+        if len(cells) not in (5, 6):
+            raise BadTrace(f"{path}, line {lines[0][0]}: columns must have names above them, not {first.strip()!r}")
+        lines = [(lines[0][0], (separator or " ").join(HEADLESS[: len(cells)])), *lines]
+        cells = list(HEADLESS[: len(cells)])
+    named = _completed(named, cells) or columns.guess(cells, NAMES)
+    return columns.lines(lines, named, separator, _bare, path) if named else (lines, ())
+
+
+def _completed(named, cells):
+    """What was named, and the columns that have our names."""
+    if not named:
+        return {}
+    own = {NAMES[cell.lower()]: cell.lower() for cell in cells if cell.lower() in NAMES}
+    taken = {column.theirs for column in named.values()}
+    more = {("start" if ours == "start_ps" else ours): theirs for ours, theirs in own.items() if theirs not in taken}
+    also = {ours: columns.Column(theirs, columns.unit(ours, theirs)) for ours, theirs in more.items()}
+    return {**also, **named}
 
 
 def _read_csv(lines, path) -> Table:
@@ -428,7 +472,7 @@ def write_cm(flows: Flows, path) -> None:
 # parquet
 
 
-def _read_parquet(content, path) -> Table:
+def _read_parquet(content, path, named) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -437,22 +481,36 @@ def _read_parquet(content, path) -> Table:
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         reason = str(error).split("\n")[0]
         raise BadTrace(f"{path} must be a Parquet file that can be read: {reason}") from None
+    named = _completed(named, read.column_names) or columns.guess(read.column_names, NAMES)
+    if named:
+        return _read_foreign(read, named, path)
     names = _header(read.column_names, str(path))
-    columns, notes = {}, []
+    columns_, notes = {}, []
     for name, column in zip(names, read.columns, strict=True):
         if column.null_count:
             raise BadTrace(f"{path}: {name} must have a value in every row, not {column.null_count} without")
         if name == "start":
-            columns[name], note = _parquet_seconds(column, path)
+            columns_[name], note = _parquet_seconds(column, path)
             notes += note
         elif pa.types.is_integer(column.type):
             try:
-                columns[name] = column.cast(pa.int64()).to_numpy()
+                columns_[name] = column.cast(pa.int64()).to_numpy()
             except pa.ArrowException:
                 raise BadTrace(f"{path}: {name} must fit 63 bits") from None
         else:
             raise BadTrace(f"{path}: {name} must be whole numbers, not {column.type}")
-    return _table(columns, np.arange(1, read.num_rows + 1), notes, place="row")
+    return _table(columns_, np.arange(1, read.num_rows + 1), notes, place="row")
+
+
+def _read_foreign(read, named, path) -> Table:
+    """The same from columns of other names and units."""
+    reader = columns.Reader(named)
+    found = {}
+    for ours, k in reader.places(read.column_names, str(path)):
+        cells = read.column(k).to_pylist()
+        values = [reader.number(ours, str(cell), f"{path}, row {row}") for row, cell in enumerate(cells, 1)]
+        found["start_ps" if ours == "start" else ours] = np.array(values, np.int64)
+    return _table(found, np.arange(1, read.num_rows + 1), reader.notes, place="row")
 
 
 def _parquet_seconds(column, path):
