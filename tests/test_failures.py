@@ -198,3 +198,12 @@ def test_a_share_is_the_nearest_whole_number_and_half_goes_up(count, percent):
     assert abs(found - exact) <= Fraction(1, 2)
     if abs(found - exact) == Fraction(1, 2):
         assert found > exact
+
+
+def test_a_list_of_things_may_have_commas():
+    assert [entry[1:] for entry in entries("nodes 3,17 at 1ms, spine 0")] == [
+        (("nodes", "3", "17"), 1 * ms, None), (("spine", "0"), 0, None),
+    ]  # fmt: skip
+    assert [entry.words for entry in entries("nodes 3, 17, 5, nodes 50%, uplink 0.1")] == [
+        ("nodes", "3", "17", "5"), ("nodes", "50%"), ("uplink", "0.1"),
+    ]  # fmt: skip

@@ -2,9 +2,9 @@
 
     node 3 at 1ms, spine 0 at 2ms until 5ms, nodes 50%
 
-A comma separates entries. An entry names a kind and one or several things of it, or a share of them, which is drawn
-from the seed. Without `at` it fails at time 0; without `until` it does not come back. A list of texts is the same plan
-as those texts with commas between them.
+A comma separates entries. An entry names a kind and one or several things of it (`nodes 3,17 at 1ms`), or a share of
+them, which is drawn from the seed. Without `at` it fails at time 0; without `until` it does not come back. A list of
+texts is the same plan as those texts with commas between them.
 
 The things of a circuit-switched rack:
 
@@ -79,8 +79,7 @@ class Outage:
 def entries(plan: str | Iterable[str]) -> tuple[Entry, ...]:
     """The parts of a plan, their times read."""
     texts = plan if isinstance(plan, list | tuple) else (plan,)
-    parts = [part.strip() for text in texts for part in _text(text).split(",")]
-    return tuple(_entry(part) for part in parts if part)
+    return tuple(_entry(part) for text in texts for part in _parts(_text(text)))
 
 
 def outages(plan: str | Iterable[str], counts: dict, *, planes: int = 1, seed: int = 0) -> tuple[Outage, ...]:
@@ -147,6 +146,22 @@ def _text(text) -> str:
     if not isinstance(text, str):
         raise BadInput(f"a plan of failures must be a text or a list of texts, not {text!r}")
     return text
+
+
+def _parts(text) -> list[str]:
+    """The entries of a text; `nodes 3,17 at 1ms` is one: what begins with a name goes on with the list before it."""
+    parts: list[str] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        words = part.split()
+        listing = bool(parts) and not {"at", "until"} & set(parts[-1].split())
+        if listing and _NAME.match(words[0]):
+            parts[-1] += f" {part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+_NAME = re.compile(r"[^=%]*[0-9][^=%]*$")  # 3, 0.1, edge0.1-agg0.0: kinds of things have no digit, shares a %
 
 
 def _entry(text) -> Entry:

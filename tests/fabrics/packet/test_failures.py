@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import weft
 from weft.errors import BadInput
-from weft.fabrics.network.failures import Change, plan
+from weft.fabrics.network.failures import NEVER, Change, cut_off, plan
 from weft.fabrics.packet.fabric import Packet
 from weft.units import ms, us
 
@@ -56,13 +57,13 @@ def test_all_switches_are_all_links():
     [
         (
             "links:5%@1ms",
-            "a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms, not "
-            "'links:5%@1ms'",
+            "a failure must look like link A-B at 10us until 2ms, switch A at 1ms, node 3 at 1ms or links 5% at 1ms, "
+            "not 'links:5%@1ms'",
         ),
         (
             "swich core0.0",
-            "a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms, not "
-            "'swich core0.0' (near it: switch, switches)",
+            "a failure must look like link A-B at 10us until 2ms, switch A at 1ms, node 3 at 1ms or links 5% at 1ms, "
+            "not 'swich core0.0' (near it: switch, switches)",
         ),
         ("link core0.0", "a link must be named A-B after its ends, not 'core0.0'"),
         ("switch h3", "a switch to fail must be a switch, not the host 'h3'"),
@@ -124,3 +125,29 @@ def test_a_link_is_down_exactly_while_some_entry_takes_it(first, others, seed):
             for link in links
         }
         assert {link for link in up if not up[link]} == taken
+
+
+def test_a_host_fails_with_all_its_links_and_several_are_listed_with_commas():
+    changes = plan("nodes 3,h5 at 1us until 2us, host 7 at 3us", GRAPH, 0)
+    assert [names(change) for change in changes] == [["h3-edge0.1", "h5-edge1.0"]] * 2 + [["h7-edge1.1"]]
+    with pytest.raises(BadInput, match=r"^a node must be from 0 to 15, not '16'$"):
+        plan("node 16 at 1us", GRAPH, 0)
+
+
+def test_a_share_of_hosts_is_drawn_among_all_of_them():
+    (change,) = plan("nodes 25%", GRAPH, 3)
+    assert len(change.links) == 4 and all(name.startswith("h") for name in names(change))
+
+
+def test_a_host_is_cut_off_from_the_moment_its_last_link_goes_for_good():
+    off = cut_off(plan("node 3 at 1us until 2us, node 4 at 5us, switch edge3.1 at 7us", GRAPH, 0), GRAPH)
+    assert {h: t for h, t in enumerate(off.tolist()) if t < NEVER} == {4: 5 * us, 14: 7 * us, 15: 7 * us}
+
+
+def test_a_run_ends_when_only_flows_of_failed_hosts_are_left_and_counts_them(tmp_path):
+    fabric = Packet(hosts=16, transport="ndp", fail="node 1 at 1us")
+    weft.Flows.of(nodes=16, src=[0, 2, 1], dst=[1, 3, 5], size=20_000, start=0).to_csv(tmp_path / "flows.csv")
+    result = weft.run(fabric, weft.Trace(path=tmp_path / "flows.csv"))
+    assert result.observation.finished.tolist() == [False, True, False]
+    assert result.summary()["lost"]["flows"] == 2
+    assert result.observation.now < 100 * us

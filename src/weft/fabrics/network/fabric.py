@@ -44,7 +44,9 @@ class Network(Fabric):
     initial_window: int | None = param(None, "packets sent at once when a flow starts")
     rto: Time | None = param(None, "least retransmission timeout")
     ties: Literal["fifo", "lifo", "random"] = param("fifo", "order of events in the same picosecond")
-    fail: str = param("", "failures, as in link edge0.1-agg0.0 at 10us until 2ms, switch core0.3 at 1ms, links 5%")
+    fail: str = param(
+        "", "failures, as in link edge0.1-agg0.0 at 10us until 2ms, switch core0.3 at 1ms, nodes 3,17, links 5%"
+    )
     converge: Time = param(100 * us, "time after a failure or repair until routes have changed")
 
     def __post_init__(self):

@@ -1,9 +1,10 @@
 """What a plan of failures means in a packet network: which links go down, when, and when they come back.
 
-    link edge0.1-agg0.0 at 10us until 2ms, switch core0.3 at 1ms, links 5% at 100us
+    link edge0.1-agg0.0 at 10us until 2ms, switch core0.3 at 1ms, links 5% at 100us, nodes 3,17 at 1ms
 
-The grammar is that of `weft.failures`. A link is named after its ends. `links` and `switches` fail a share of those
-between switches, drawn from the run's seed. A network may have further parts, cards say, each of which takes some links
+The grammar is that of `weft.failures`. A link is named after its ends, a node (or host) by its number: it goes down
+with all its links. `links` and `switches` fail a share of those between switches, `nodes` of all hosts, drawn from the
+run's seed. A network may have further parts, cards say, each of which takes some links
 with it.
 """
 
@@ -16,7 +17,10 @@ from weft.failures import STREAM, entries, near, overlap, refuse_overlap, share_
 from weft.random import key, permutation
 from weft.topology.graph import Topology
 
-PLURALS = {"links": "link", "switches": "switch"}
+PLURALS = {"links": "link", "switches": "switch", "nodes": "node", "hosts": "node"}
+
+
+NEVER = (1 << 63) - 1
 
 
 class Change(NamedTuple):
@@ -36,13 +40,13 @@ def plan(text: str, graph: Topology, seed: int, parts: dict | None = None, chang
     seen: list[tuple] = []
     plurals = PLURALS | {f"{kind}s": kind for kind in parts}
     for k, entry in enumerate(entries(text)):
-        kind = plurals.get(entry.words[0], entry.words[0])
+        kind = plurals.get(entry.words[0], "node" if entry.words[0] == "host" else entry.words[0])
         if kind not in plurals.values() or len(entry.words) < 2:
             hint = near(entry.words[0], (*plurals, *plurals.values()))
             also = f" or {next(reversed(parts))} N at 1ms" if parts else ""
             raise BadInput(
-                f"a failure must look like link A-B at 10us until 2ms, switch A at 1ms or links 5% at 1ms{also}, not "
-                f"{entry.text!r}{hint}"
+                "a failure must look like link A-B at 10us until 2ms, switch A at 1ms, node 3 at 1ms or links 5% at "
+                f"1ms{also}, not {entry.text!r}{hint}"
             )
         several = next(word for word, one in plurals.items() if one == kind)
         known = list(parts[kind]) if kind in parts else _inner(kind, graph)
@@ -84,7 +88,7 @@ def _named(kind, entry, graph, parts, seen):
         if kind in parts:
             links = _of_part(kind, name, parts[kind])
         else:
-            links = _between(name, graph) if kind == "link" else _around(name, graph)
+            links = {"link": _between, "switch": _around, "node": _below}[kind](name, graph)
         for other, span in seen:
             if other == (kind, *links) and overlap(span, (entry.at, entry.until)):
                 refuse_overlap(f"{kind} {name}", span, (entry.at, entry.until))
@@ -118,10 +122,31 @@ def _around(name, graph):
     return graph.links_of(node)
 
 
+def _below(name, graph):
+    number = name.removeprefix("h")
+    if not number.isascii() or not number.isdigit() or int(number) >= graph.hosts:
+        raise BadInput(f"a node must be from 0 to {graph.hosts - 1}, not {name!r}")
+    return graph.links_of(int(number))
+
+
+def cut_off(changes: list[Change], graph: Topology) -> np.ndarray:
+    """(hosts,) int64: ps from which each host has no link that ever comes back, or NEVER."""
+    down = np.full(len(graph.ends), NEVER, np.int64)
+    for change in changes:  # in order of time
+        down[list(change.links)] = NEVER if change.up else change.time
+    last = np.zeros(graph.hosts, np.int64)
+    for ends in graph.ends.T:
+        below = ends < graph.hosts
+        np.maximum.at(last, ends[below], down[below])
+    return last
+
+
 def _inner(kind, graph):
-    """Links between switches, or all switches."""
+    """Links between switches, all switches, or all hosts."""
     if kind == "link":
         return np.flatnonzero((graph.ends >= graph.hosts).all(1))
+    if kind == "node":
+        return np.arange(graph.hosts)
     return np.arange(graph.hosts, graph.nodes)
 
 

@@ -1,6 +1,7 @@
 """A packet network at work: the kernel's tables between its strides, and what was seen of them."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import cached_property
 
 import numpy as np
 from numba import typeof, types
@@ -11,6 +12,7 @@ from weft.fabrics.base import Run
 from weft.fabrics.network import bounds, kernel
 from weft.fabrics.network import state as st
 from weft.fabrics.network.fabric import Network, groups
+from weft.fabrics.network.failures import cut_off
 from weft.hosts.state import PER_FLOW, PER_PACKET
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.topology.routes import routes
@@ -65,8 +67,32 @@ class NetworkRun(Run):
         if why == kernel.DONE:
             world = self.world
             idle = world["next_flow"] == world["known"] and world["coming"] == 0 and world["live"] == 0
-            return loop.DONE if idle else loop.REACHED
+            return loop.DONE if idle or (self.until is None and self._hopeless()) else loop.REACHED
         return {kernel.PAUSED: loop.PAUSED, kernel.GROW_ROWS: ROWS_FULL, kernel.GROW_SLOTS: SLOTS_FULL}[why]
+
+    @cached_property
+    def _cut_off(self) -> np.ndarray:
+        """(hosts,) ps from which each host is cut off for good."""
+        return cut_off(self.fabric.changes(self.seed), self.fabric.graph)
+
+    def _doomed(self) -> np.ndarray:
+        """Which flows have not finished and never will, because an end is cut off for good, or a flow they wait for."""
+        gone, flows = self._cut_off <= self.now, self.demand.table
+        doomed = (self.state.traffic["finish"] < 0) & (gone[flows.src] | gone[flows.dst])
+        if flows.waiting and doomed.any():
+            follower = np.repeat(np.arange(len(flows)), np.diff(flows.after_first))
+            more = True
+            while more:
+                also = follower[doomed[flows.after]]
+                more = not doomed[also].all()
+                doomed[also] = True
+        return doomed
+
+    def _hopeless(self) -> bool:
+        """Whether all that is left to happen are timeouts of flows that never finish."""
+        if self.now < int(self._cut_off.min()):
+            return False
+        return int(self._doomed().sum()) == self.total - self.finished
 
     def grow(self, why):
         longer = memory.longer(
@@ -137,13 +163,17 @@ class NetworkRun(Run):
         """Packets that were dropped, by cause."""
         return Lost(causes={cause: int(self.world[name]) for cause, name in CAUSES.items()})
 
+    def _lost_with_flows(self):
+        doomed = int(self._doomed().sum()) if self.now >= int(self._cut_off.min()) else 0
+        return replace(self.lost, flows=doomed)
+
     # what was seen
 
     def observe(self) -> Observation:
         state, fabric = self.state, self.fabric
         world = self.world
         count = {name: int(world[name]) for name in world.dtype.names if not name.endswith(("_at", "_size"))}
-        lost = self.lost
+        lost = self._lost_with_flows()
         return Observation(
             finish=state.traffic["finish"].copy(),
             received=state.traffic["received"].copy(),
