@@ -522,3 +522,24 @@ def test_what_is_wrong_in_a_worker_is_said_as_it_is_without_one(tmp_path):
             study.run(workers=workers)
         sentences.append(str(said.value))
     assert sentences == [f"{trace}, line 1: dst must be a node from 0 to 7, not 9"] * 2
+
+
+SCRIPT = """
+import weft
+study = weft.Study(fabrics=[weft.Shoal(nodes=4)], workloads=[{workload}(fan_in=2, bytes=500)], seeds=[1, 2])
+print(len(study.run(workers=2)))
+"""
+
+
+def test_a_script_needs_no_guard_around_its_study(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT.format(workload="weft.Incast"))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_a_script_whose_own_classes_workers_need_is_told_of_the_guard(tmp_path):
+    own = "import weft\nclass Own(weft.Incast):\n    pass\n"
+    (tmp_path / "script.py").write_text(own + SCRIPT.format(workload="Own"))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stderr.splitlines()[-1].startswith("weft.errors.BadInput: ")
+    assert 'script.py must run its study under `if __name__ == "__main__":`' in done.stderr

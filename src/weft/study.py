@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterable
@@ -338,7 +339,7 @@ def _in_pool(jobs, todo, shares, found, workers, progress) -> list:
     results, first = [None] * len(jobs), todo[0]
 
     def submit(some):
-        with _stops_wait():  # workers start here and inherit it: no traceback while they import
+        with _stops_wait(), _hidden_script(jobs):  # workers start here and inherit it: no traceback while they import
             return {pool.submit(_in_worker, k, jobs[k]): k for k in some}
 
     try:
@@ -400,6 +401,32 @@ def _stops_wait():
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _hidden_script(jobs):
+    """Let workers start without running the user's script again, which would start the study again in each of them.
+
+    They need it only for classes that it defines; then all that it does must be under `if __name__ == "__main__":`.
+    """
+    script = sys.modules["__main__"]
+    path = getattr(script, "__file__", None)
+    own = {type(one).__module__ for job in jobs for one in (job.point.fabric, job.point.workload)}
+    if path is None or getattr(script, "__spec__", None) is not None:  # a prompt, or `python -m`
+        yield
+    elif "__main__" in own:
+        if "__name__" not in Path(path).read_text(encoding="utf-8", errors="replace"):
+            raise BadInput(
+                f'{path} must run its study under `if __name__ == "__main__":`, because workers read the classes that '
+                "it defines, or define them in a module of their own"
+            )
+        yield
+    else:
+        del script.__file__
+        try:
+            yield
+        finally:
+            script.__file__ = path
 
 
 def _in_worker(k, job):
