@@ -179,7 +179,7 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
         ("shoal --table IX", "table must be one of 1, fig3, fig5, appB, claims of shoal, not 'IX'"),
         ("tdma --hosts 1", "hosts must be at least 2, not 1"),
         ("compare --hosts 1", "hosts must be at least 2, not 1"),
-        ("compare --table I", "compare must be given hosts, catalogue, plot or json, not table, price or watts"),
+        ("compare --table I", "unknown option: --table. Did you mean --catalogue?"),
         ("shoal --plot cost.gif", "plot must end in one of .svg, .png, .pdf, not 'cost.gif'"),
         ("shoal --plot nowhere/cost.svg", "plot must go into a folder that exists, not 'nowhere'"),
     ],

@@ -57,7 +57,7 @@ def test_a_fat_tree_of_the_wrong_size_names_the_near_ones():
     with pytest.raises(BadInput) as error:
         network("fattree", 400)
     assert str(error.value) == (
-        "hosts of a fat tree must be k³/4 times the oversubscription for an even k (near: 128, 250, 432), not 400"
+        "hosts of a fat tree must be k³/4 times the oversubscription for an even k (near: 128, 250, 432, 686), not 400"
     )
 
 
@@ -160,3 +160,8 @@ def test_routes_avoid_links_that_are_down():
     for path in range(4):
         assert graph.node("agg0.0") not in walk(graph, table, 0, 15, path)
         assert graph.node("agg0.0") not in walk(graph, table, 15, 0, path)
+
+
+def test_near_sizes_are_named_below_and_above_however_far_the_next_one_is():
+    with pytest.raises(BadInput, match=r"near: 16, 54, 128, 250"):
+        network("fattree", 64)

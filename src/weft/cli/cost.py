@@ -33,7 +33,8 @@ def _question(name):
     from weft.models.reports import question
     from weft.models.reports.answer import Prices
 
-    return described(_answer, name, design=question(name), prices=Prices)
+    asked = question(name)
+    return described(_answer, name, design=asked, prices=getattr(asked, "asked_with", Prices))
 
 
 def _answer(design, prices, json: bool) -> None:

@@ -55,7 +55,10 @@ def figure(
         print_json(answer.data())
     else:
         _print(answer, module)
-    if output is not None:
+    if output is None:
+        if not common.json:
+            say("nothing drawn: with -o DIR the picture and its numbers are put there")
+    else:
         picture = module.draw(answer.table).save(Path(output) / f"{name.replace('/', '-')}-{scale}.svg")
         if not common.json:
             say(f"drawn in {picture}, its numbers in {picture.with_suffix('.csv')}")

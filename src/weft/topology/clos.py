@@ -19,7 +19,7 @@ def fattree(hosts: int, link: int, delay: int, oversubscription: float = 1.0) ->
     below = oversubscription * k / 2
     if k * k / 2 * below != hosts or below != int(below):
         sizes = [int(oversubscription * j**3 / 4) for j in range(2, 130, 2) if (oversubscription * j / 2) % 1 == 0]
-        near = sorted(sorted(sizes, key=lambda n: abs(n - hosts))[:3])
+        near = [*[n for n in sizes if n < hosts][-2:], *[n for n in sizes if n > hosts][:2]]
         raise BadInput(
             f"hosts of a fat tree must be k³/4 times the oversubscription for an even k (near: "
             f"{', '.join(map(str, near))}), not {hosts}"

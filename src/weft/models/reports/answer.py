@@ -33,11 +33,31 @@ class Overrides:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prices(Overrides):
+class Drawn:
+    """What is drawn."""
+
+    plot: str | None = param(None, "draw a picture into this svg, png or pdf", metavar="FILE")
+
+    def draw(self, what: str, **given) -> None:
+        """Draw the picture of a model, if one was asked for."""
+        if self.plot is not None:
+            from weft.models import plots
+
+            plots.draw(what, self.plot, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogues(Drawn):
+    """Prices and watts of the user's own, as files only: systems side by side have no part in common to be named."""
+
+    catalogue: tuple[str, ...] = param((), "a TOML file that overrides or adds", metavar="FILE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices(Drawn, Overrides):
     """Where prices and watts come from, and what is shown of them."""
 
     table: str | None = param(None, "a printed table with ours beside it, such as VII; or all")
-    plot: str | None = param(None, "draw a picture into this svg, png or pdf", metavar="FILE")
 
     def shelf(self, name: str) -> Catalogue:
         """The catalogue `name` with the user's own on top."""
@@ -63,13 +83,6 @@ class Prices(Overrides):
             return Answer(data=data, text="\n\n".join(map(str, found)))
         one = model.table(self.table, catalogue)
         return Answer(data=one.as_json(), text=str(one))
-
-    def draw(self, what: str, **given) -> None:
-        """Draw the picture of a model, if one was asked for."""
-        if self.plot is not None:
-            from weft.models import plots
-
-            plots.draw(what, self.plot, **given)
 
 
 def _assignment(field, text) -> tuple[str, dict[str, float]]:

@@ -1,12 +1,12 @@
 """Every fabric that can serve so many hosts, side by side, as `weft cost compare` tells it."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from weft.errors import BadInput
 from weft.models.compare import MEASURES
 from weft.models.compare import compare as side_by_side
 from weft.models.parts import Catalogue
-from weft.models.reports.answer import Answer, Prices
+from weft.models.reports.answer import Answer, Catalogues
 from weft.models.tables import columns, numbered, show
 from weft.units import param, show_rate
 
@@ -19,10 +19,10 @@ class Compare:
 
     hosts: int = param(512, "hosts to serve")
 
-    def answer(self, prices: Prices) -> Answer:
+    asked_with: ClassVar = Catalogues
+
+    def answer(self, prices: Catalogues) -> Answer:
         """One line per fabric, in all, per host and per Gb/s of bisection."""
-        if prices.table is not None or prices.price or prices.watts:
-            raise BadInput("compare must be given hosts, catalogue, plot or json, not table, price or watts")
         extra = None
         for path in prices.catalogue:
             mine = Catalogue.load(path)
