@@ -25,6 +25,8 @@ _WHERE = {
     **dict.fromkeys(("run", "Interrupted"), "weft.experiment"),
     "Checkpoint": "weft.checkpoint",
     **dict.fromkeys(("Study", "Runs"), "weft.study"),
+    # what is compared
+    "fair": "weft.links",
     # what it would cost
     "cost": "weft.models.price",
     # what came out

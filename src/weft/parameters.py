@@ -12,6 +12,7 @@ words       texts that stand for values, as `nothing` does for 2047
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cache, wraps
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -89,6 +90,39 @@ class Parameter:
     def shown_default(self) -> str | None:
         """The default as a user would type it; None where there is none to speak of."""
         return None if self.default is REQUIRED or self.default in (None, (), b"") else self.show(self.default)
+
+
+class Described:
+    """A description whose times, rates and sizes may be given as texts: `link="100Gbps"` is `link=100 * Gbps`.
+
+    Descriptions derive from it. They are read before their own `__post_init__` looks at them.
+    """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        check = cls.__dict__.get("__post_init__")
+        if check is not None:
+
+            @wraps(check)
+            def checked(self):
+                _read_texts(self)
+                check(self)
+
+            cls.__post_init__ = checked  # type: ignore[method-assign]
+
+    def __post_init__(self):
+        _read_texts(self)
+
+
+def _read_texts(thing):
+    for one in _quantities(type(thing)):
+        if isinstance(getattr(thing, one.name), str):
+            object.__setattr__(thing, one.name, one.read(getattr(thing, one.name)))
+
+
+@cache
+def _quantities(cls):
+    return [one for one in parameters(cls) if one.kind in _QUANTITIES]
 
 
 def parameters(cls) -> list[Parameter]:

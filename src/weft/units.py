@@ -25,6 +25,11 @@ def wire_time(size: int, rate: int) -> int:
     return -(-size * 8 * s // rate)
 
 
+def time_of(size, rate) -> int:
+    """The same, of quantities that may be texts: `time_of("130KB", "100Gbps")`."""
+    return wire_time(parse_size(size), parse_rate(rate))
+
+
 def _quantity(text, units, what, example):
     if isinstance(text, int) and not isinstance(text, bool):
         return text

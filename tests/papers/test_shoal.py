@@ -101,7 +101,7 @@ def test_both_scales_of_a_figure_differ_in_the_rack_or_in_the_time():
 
 def test_the_prototype_has_the_papers_slot_and_epoch():
     assert prototype().slot_time == 76.8 * ns
-    assert replace(prototype(), propagation=0).epoch == 537.6 * ns
+    assert replace(prototype(), path=0).epoch == 537.6 * ns
 
 
 def test_the_authors_simulator_takes_38_to_49_slots_for_the_prototypes_incast():

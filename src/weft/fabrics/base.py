@@ -9,6 +9,7 @@ be put into arrays between any two strides and taken up again from them: the con
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,15 +18,19 @@ from weft.engine import loop
 from weft.engine.series import Series
 from weft.errors import BadInput
 from weft.metrics.observation import Observation
+from weft.parameters import Described
 from weft.units import us
 from weft.workload.demand import Demand
 from weft.workload.flows import Flows
 
 
-class Fabric:
+class Fabric(Described):
     """A system that carries demand. Rooms derive frozen dataclasses from it; times are ps, rates b/s, sizes bytes."""
 
     carries: ClassVar[tuple[type[Demand], ...]] = (Flows,)  # kinds of demand
+    # Field of each thing that links have and that a comparison should give all fabrics alike, see `weft.links`: b/s
+    # of a node's link, ps along one cable, largest packet. What a fabric does not know is left out.
+    link_fields: ClassVar[dict[str, str]] = {"rate": "link"}
     releases: ClassVar[bool] = False  # whether flows may wait for flows
 
     if TYPE_CHECKING:  # every room has them, as fields or as properties
@@ -60,6 +65,14 @@ class Fabric:
     def payload_rate(self) -> float | None:
         """Bits of payload per second on a link that is never idle, headers and guard times taken off, if known."""
         return None
+
+    def links(self) -> dict[str, int]:
+        """rate, propagation and mtu of its links, as far as it knows them."""
+        return {name: getattr(self, field) for name, field in self.link_fields.items()}
+
+    def with_links(self, **values: int) -> "Fabric":
+        """The same fabric with another rate, propagation or mtu of its links."""
+        return replace(self, **{self.link_fields[name]: value for name, value in values.items()})  # type: ignore
 
     def resolved(self) -> dict:
         """What follows from names and files in the description (presets, say) and decides a run, as data."""

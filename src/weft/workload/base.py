@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from weft.parameters import Described
 from weft.workload.demand import Demand, Planned
 from weft.workload.flows import Flows
 
 
-class Workload:
+class Workload(Described):
     """What enters a fabric. Workloads derive frozen dataclasses from it, and write `draw`.
 
     Files that a field names are found by their path: what is in them belongs to the description.

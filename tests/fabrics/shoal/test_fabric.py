@@ -19,7 +19,7 @@ def test_one_fast_channel_can_be_modelled_as_the_released_code_does():
 
 
 def test_propagation_is_rounded_up_to_slots():
-    assert Shoal(nodes=8, channels=1, link=10 * Gbps, guard=25_600, propagation=1576 * ns).travel == 21
+    assert Shoal(nodes=8, channels=1, link=10 * Gbps, guard=25_600, path=1576 * ns).travel == 21
     assert Shoal(nodes=8, propagation=1).travel == 1
     assert Shoal(nodes=8).travel == 0
 

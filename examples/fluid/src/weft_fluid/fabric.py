@@ -5,17 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.fabrics.base import Fabric
-from weft.units import Gbps, Rate, param, s
+from weft.units import Gbps, Rate, Time, param, s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fluid(Fabric):
-    """An ideal switch: no header, no delay, no queue; what a fair fabric of such links could do at best."""
+    """An ideal switch: no header, no queue, no delay but that of two cables; what a fair fabric of such links could do at best."""
 
     releases = True
+    link_fields = {"rate": "link", "propagation": "propagation"}
 
     nodes: int = param(help="nodes of the switch")
     link: Rate = param(100 * Gbps, "rate of a node's link")
+    propagation: Time = param(0, "time along the cable between a node and the switch")
 
     def memory(self, demand):
         return 200 * len(demand)
@@ -27,7 +29,7 @@ class Fluid(Fabric):
 
     def ideal(self, flows):
         alone = flows.size * (8 * s / self.link)  # in floats: bits times ps overflow int64 from a megabyte on
-        return np.maximum(alone.astype(np.int64), 1)
+        return np.maximum(alone.astype(np.int64), 1) + 2 * self.propagation
 
     @property
     def payload_rate(self):

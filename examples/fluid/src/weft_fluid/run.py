@@ -39,7 +39,8 @@ class FluidRun(Run):
             moment = int(min([until, *later, *ends]))
             self.left[live] = np.maximum(self.left[live] - rates * (moment - clock[0]), 0)
             over = live[ends <= moment]
-            self.finish[over], self.left[over], clock[0] = moment, 0, moment
+            self.finish[over] = moment + 2 * self.fabric.propagation  # of the last bit, which has both cables to cross
+            self.left[over], clock[0] = 0, moment
             clock[1] += len(over) + int((later == moment).sum())
             if moment == until:
                 return REACHED
@@ -60,7 +61,8 @@ class FluidRun(Run):
         for f in np.flatnonzero(self.finish >= 0):
             trace.fold(int(f), int(self.finish[f]))
         return Observation(
-            finish=self.finish.copy(), received=self.received(), now=self.now, unit="packets",
+            finish=self.finish.copy(), received=self.received(),
+            now=self.now + 2 * self.fabric.propagation, unit="packets",
             queue=Queue(max=0, max_bytes=0),
             sections={"rates": {"changes": self.work}}, monitors=self.monitors(), fingerprint=str(trace),
             half=self.half and (self.half[0], self.half[1]["delivered_bytes"]),

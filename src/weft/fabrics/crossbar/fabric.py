@@ -32,6 +32,7 @@ class Crossbar(Fabric):
 
     carries = (Flows, Cells)
     releases = True
+    link_fields = {"rate": "link", "propagation": "propagation"}
 
     ports: int = param(help="inputs, and as many outputs")
     buffers: Literal["fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq"] = param(
@@ -58,6 +59,7 @@ class Crossbar(Fabric):
         None, "senders see full buffers and wait, and no cell is lost; by default so for flows, not for traffic"
     )
     link: Rate = param(10 * Gbps, "rate of a port")
+    propagation: Time = param(0, "time along the cable between a node and its port, for flows")
     cell: Size = param(32, "size of a cell on the line, header included")
     header: Size | None = param(None, "header of a cell; by default a bit per output and the number of the input")
     cycle: Time | None = param(None, "clock period; by default the one measured for this design, else 25 ns")
@@ -70,7 +72,7 @@ class Crossbar(Fabric):
         for name in ("depth", "crosspoint", "inner", "output", "cell", "link", "cycle"):
             value = getattr(self, name)
             require(value is None or value >= 1, name, "at least 1", value)
-        for name in ("crossing", "memory_cycles", "pipeline", "header"):
+        for name in ("crossing", "memory_cycles", "pipeline", "header", "propagation"):
             value = getattr(self, name)
             require(value is None or value >= 0, name, "at least 0", value)
         for name in ("depth", "crosspoint", "inner", "output", "crossing", "memory_cycles", "pipeline", "group"):
@@ -88,7 +90,7 @@ class Crossbar(Fabric):
             require(1 <= self.speedup <= self.ports, "speedup", f"from 1 to {self.ports}", self.speedup)
             if self.buffers == "gcq":
                 require(self.speedup == int(self.speedup), "speedup", "a whole number of memory cycles", self.speedup)
-        require(self.unloaded <= LATEST, "the way through an empty switch", "at most 53 days", show_time(self.unloaded))
+        require(self.way <= LATEST, "the way through an empty switch", "at most 53 days", show_time(self.way))
 
     def _check_scheduler(self):
         if self.scheduler is None or self.buffers not in MATCHED:
@@ -175,6 +177,11 @@ class Crossbar(Fabric):
         return sum(stage.time for stage in self.stages)
 
     @property
+    def way(self) -> int:
+        """Time from node to node of a cell that never waits: two cables, and the switch between them."""
+        return self.unloaded + 2 * self.propagation
+
+    @property
     def least_delay(self) -> int:
         """Slots of delay that the simulator counts for a cell that never waits."""
         if self.buffers in ("cicq", "hierarchical"):
@@ -208,7 +215,7 @@ class Crossbar(Fabric):
 
     def ideal(self, flows) -> np.ndarray:
         """(f,) int64 ps: no flow can be faster than its cells one after another through an empty switch."""
-        return -(-flows.size // self._payload()) * self.slot + self.unloaded
+        return -(-flows.size // self._payload()) * self.slot + self.way
 
     def _payload(self):
         least = self.cell - self.payload + 1

@@ -179,7 +179,7 @@ def state(fabric, traffic, seed: int) -> State:
             last = int(s.flow_start.max())
             require(last < LONGEST, "start of the last flow", f"within {LONGEST} slots", last)
         s.flow_left[:] = s.flow_due[:] = -(-traffic.size // fabric._payload())
-        calendar.fill(s.waits, s.successors, traffic, fabric.slot, fabric.unloaded)
+        calendar.fill(s.waits, s.successors, traffic, fabric.slot, fabric.way)
     return s
 
 

@@ -440,7 +440,7 @@ def _carry_flows(switch, flows, waits, log, slots):
     fabric = switch.fabric
     left = [-(-int(size) // fabric.payload) for size in flows.size]
     due = list(left)
-    calendar = Calendar(flows, fabric.slot, fabric.unloaded)
+    calendar = Calendar(flows, fabric.slot, fabric.way)
     rings = [deque() for _ in range(switch.n)]
     inside, slot = 0, 0
     while slots is None or slot < slots:

@@ -134,12 +134,12 @@ class SwitchRun(Run):
         received = np.empty(0, np.int64)
         if self.with_flows:
             done = state.flow_finish >= 0
-            finish = np.where(done, (state.flow_finish + 1) * fabric.slot + fabric.unloaded, -1)
+            finish = np.where(done, (state.flow_finish + 1) * fabric.slot + fabric.way, -1)
             received = np.minimum((-(-flows.size // fabric.payload) - state.flow_due) * fabric.payload, flows.size)
         return Observation(
             finish=finish,
             received=received,
-            now=self.now + (fabric.unloaded if self.with_flows else 0),
+            now=self.now + (fabric.way if self.with_flows else 0),
             unit="cells",
             carried={"offered": int(c[Count.OFFERED]), "delivered": int(c[Count.DELIVERED])},
             queue=Queue(max=longest, max_bytes=longest * fabric.cell),

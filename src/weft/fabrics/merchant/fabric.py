@@ -36,8 +36,8 @@ class Merchant(Network):
     core_cards: int | None = param(None, "core cards installed; all when not given, none for a single pod")
     wiring: str = param("", "csv of the cables, as `weft cost merchant --write-wiring` writes it; right when not given")
     grow: str = param("", "deployments before, as in pods=1 until 1ms, pods=12 core_cards=9 until 2ms")
-    delay: Time = param(300 * ns, "of a chip and the link before it (Table III)")
-    fibre: Time = param(250 * ns, "propagation of a cable between pod and core; 250 ns is 50 m")
+    delay: Time = param(300 * ns, "time along a link and through the chip behind it (Table III)", also="propagation")
+    fibre: Time = param(250 * ns, "what a cable between pod and core takes beyond that; 250 ns is 50 m")
     eep: bool = param(True, "whether cables are groomed by EEP, which takes its time")
     fail: str = param("", "failures, as in core-card 3 at 10us until 2ms, cable 0.5.1.2, module 1 at 1ms, chips 1%")
     # what follows from the boards, where other networks are told

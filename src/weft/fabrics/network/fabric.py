@@ -30,10 +30,11 @@ class Network(Fabric):
     """
 
     releases = True
+    link_fields = {"rate": "link", "propagation": "delay", "mtu": "mtu"}
 
     hosts: int = param(432, "hosts")
     link: Rate = param(10 * Gbps, "rate of every link")
-    delay: Time = param(1 * us, "propagation of every link, the switch behind it included")
+    delay: Time = param(1 * us, "time along a cable and through the switch behind it", also="propagation")
     mtu: Size = param(1500, "largest IP packet; preamble, Ethernet header, FCS and gap come on top")
     transport: str = param("tcp", "preset, as in ndp, dctcp@stardust-nsdi19 or tcp:sack=true,rto_min=1ms")
     nic: Nic | None = param(None, "order in which a host sends its flows' packets; fair is round robin")

@@ -1,6 +1,6 @@
 """Shoal's parameters, and what follows from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -18,6 +18,7 @@ from weft.workload.flows import LATEST
 
 NODES = 32_767  # the kernel's queue words hold no more
 LONGEST = 1 << 20  # slots a cell may travel
+PORTS = 64  # of a circuit switch, unless given
 CLASSES = 8  # as many as a packet network tells apart
 
 
@@ -30,6 +31,7 @@ class Shoal(Fabric):
     """
 
     releases = True
+    link_fields = {"rate": "link", "propagation": "propagation"}
 
     nodes: int = param(help="nodes in the rack")
     link: Rate = param(100 * Gbps, "rate of a node's link, all channels together")
@@ -39,7 +41,10 @@ class Shoal(Fabric):
     guard: Time = param(2750, "dark time at the start of a slot while circuits change")
     slot: Time | None = param(None, "length of a slot, instead of the one computed from cell, link and guard")
     delay: int | None = param(None, "slots a cell travels beyond the one it is sent in")
-    propagation: Time = param(0, "the same as a time, rounded up to whole slots")
+    propagation: Time = param(
+        0, "time along a cable; cells cross two from node to node, four where switches are a Clos"
+    )
+    path: Time | None = param(None, "the same from node to node, cables and switches together; rounded up to slots")
     schedule: Literal["auto", "rotation", "mirrored"] = param("auto", "order in which nodes face each other")
     rules: Literal["paper", "released", "literal"] = param(
         "paper", "the paper made sound, the authors' simulator, or the paper's equations at their word"
@@ -85,8 +90,12 @@ class Shoal(Fabric):
             self.delay is None or (_whole(self.delay) and 0 <= self.delay <= LONGEST),
             "delay", f"between 0 and {LONGEST:,} slots", self.delay,
         )  # fmt: skip
-        if self.delay is not None and self.propagation:
-            raise BadInput(f"delay must be left out when propagation is given, not {self.delay!r}")
+        require(self.path is None or self.path >= 0, "path", "zero or more", self.path)
+        if self.delay is not None and (self.propagation or self.path):
+            given = "path" if self.path else "propagation"
+            raise BadInput(f"delay must be left out when {given} is given, not {self.delay!r}")
+        if self.path is not None and self.propagation:
+            raise BadInput(f"propagation must be left out when path is given, not {show_time(self.propagation)}")
         require(self.travel <= LONGEST, "propagation", f"at most {LONGEST:,} slots", self.propagation)
         for name, known in (("schedule", _SCHEDULES), ("rules", _RULES), ("sharing", _SHARING)):
             require(getattr(self, name) in known, name, f"one of {', '.join(known)}", getattr(self, name))
@@ -177,7 +186,28 @@ class Shoal(Fabric):
     @property
     def travel(self) -> int:
         """Slots a cell travels beyond the one it is sent in."""
-        return -(-self.propagation // self.slot_time) if self.delay is None else self.delay
+        return -(-self.way // self.slot_time) if self.delay is None else self.delay
+
+    @property
+    def cables(self) -> int:
+        """Cables from node to node: to a circuit switch and from it, or over leaf, spine and leaf."""
+        return 2 if self.nodes <= (self.ports or PORTS) else 4
+
+    @property
+    def way(self) -> int:
+        """Time from node to node, before it is rounded up to slots."""
+        if self.delay is not None:
+            return self.delay * self.slot_time
+        return self.cables * self.propagation if self.path is None else self.path
+
+    def links(self):
+        """Rate and propagation of its links; a way that is given whole is divided among the cables."""
+        return {**super().links(), "propagation": self.way // self.cables}
+
+    def with_links(self, **values):
+        """The same rack with other links."""
+        ways = {"delay": None, "path": None} if "propagation" in values else {}
+        return Fabric.with_links(replace(self, **ways), **values)
 
     @property
     def payload(self) -> int:
@@ -201,7 +231,7 @@ class Shoal(Fabric):
 
     def parts(self) -> dict[str, int]:
         """What the rack is made of: NICs, and for each channel a Clos of circuit switches, of 64 ports unless given."""
-        clos = CircuitClos(nodes=self.nodes, ports=self.ports or 64, planes=self.lanes)
+        clos = CircuitClos(nodes=self.nodes, ports=self.ports or PORTS, planes=self.lanes)
         switch = f"circuit switch of {clos.ports} x {show_rate(self.link // self.lanes)}"
         return {switch: clos.switches, f"Shoal NIC of {show_rate(self.link)}": self.nodes}
 

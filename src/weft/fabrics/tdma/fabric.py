@@ -28,6 +28,7 @@ class TDMA(Fabric):
     """Hosts on Ethernet that send when a fabric manager tells them to, and to whom it tells them (EuroSys '12)."""
 
     releases: ClassVar[bool] = True
+    link_fields = {"rate": "link", "propagation": "delay", "mtu": "mtu"}
 
     nodes: int = param(24, "hosts in the network", also="hosts")
     link: Rate = param(10 * Gbps, "rate of the links")
@@ -46,7 +47,7 @@ class TDMA(Fabric):
     reaction: Literal["nic", "software"] = param("nic", "who acts on frames: 802.3x in the NIC, PFC in software")
     lag: Time | None = param(None, "time until a host acts on a frame; that of the reaction if not given")
     jitter: Time | None = param(None, "the most that it may be longer; that of the reaction if not given")
-    delay: Time = param(500 * ns, "time along a link and through the switch behind it")
+    delay: Time = param(500 * ns, "time along a cable and through the switch behind it", also="propagation")
     switching: Literal["store", "cut"] = param("store", "switches store and forward, or cut through")
     buffer: Size = param(480 * KB, "bytes that a port of a switch holds")
     nics: int = param(0, "NICs of the manager, each for whole edge switches; 0 for one for each switch")

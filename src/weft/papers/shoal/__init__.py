@@ -31,7 +31,7 @@ def prototype(cell=64, **options) -> Shoal:
     """The 8-node prototype of §6.1: cycles of 6.4 ns, of which a slot has one of guard, three of MAC, and its cell."""
     cycles = 1 + 3 + cell // 8
     usual = {"link": 10 * Gbps, "channels": 1, "guard": 6_400 * ps, "slot": cycles * 6_400 * ps}
-    return Shoal(nodes=8, cell=cell, **{**usual, "propagation": 1_576 * ns, **options})
+    return Shoal(nodes=8, cell=cell, **{**usual, "path": 1_576 * ns, **options})
 
 
 def near(ours, theirs, within) -> bool:

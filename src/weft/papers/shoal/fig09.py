@@ -31,7 +31,7 @@ def measure(runs):
             "cell": fabric.cell,
             "slot_ns": fabric.slot_time / 1000,
             "epoch_us": row["timing.epoch_us"],
-            "travel_epochs": fabric.propagation / fabric.epoch,
+            "travel_epochs": fabric.way / fabric.epoch,
             "gbps": row["line.per_destination_gbps.mean"],
             "share": slots,
         })  # fmt: skip

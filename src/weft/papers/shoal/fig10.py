@@ -24,8 +24,8 @@ def study(scale="small"):
     fabrics = [
         prototype(header=0),
         prototype(header=0, age_interval=0),
-        prototype(header=0, propagation=0, rules="released", age_interval=7),
-        prototype(header=0, propagation=0, rules="released", age_interval=0),
+        prototype(header=0, path=0, rules="released", age_interval=7),
+        prototype(header=0, path=0, rules="released", age_interval=0),
     ]
     return Study(fabrics=fabrics, workloads=[Incast(fan_in=7, bytes=SIZE)], seeds=[1], title="Shoal, Fig. 10")
 
@@ -33,7 +33,7 @@ def study(scale="small"):
 def measure(runs):
     """A row per flow, fastest first: completion time in us and in slots, travel left out of the slots."""
     table, fabric = [], prototype()
-    travel = 2 * fabric.propagation  # out and on
+    travel = 2 * fabric.way  # out and on
     for row, result in zip(runs.rows, runs.results, strict=True):
         rules = row["fabric.rules"]
         for rank, time in enumerate(result.fct().values.tolist(), 1):
