@@ -18,6 +18,9 @@ def waiting(draw, nodes, most=14, largest=900, latest=2_000_000, delays=(0, 0, 1
     after = [[] for _ in range(count)]
     for k, f in enumerate(order[1:], 1):
         after[f] = sorted(draw(st.sets(st.sampled_from(order[:k]), max_size=3)))
+    lags = None
+    if draw(st.booleans()):
+        lags = [[draw(st.sampled_from(delays)) for _ in some] for some in after]
     src, gap, size, start, delay = zip(*rows, strict=True)
     dst = [(i + g) % nodes for i, g in zip(src, gap, strict=True)]
-    return Flows.of(nodes=nodes, src=src, dst=dst, size=size, start=start, delay=delay, after=after)
+    return Flows.of(nodes=nodes, src=src, dst=dst, size=size, start=start, delay=delay, after=after, after_delay=lags)

@@ -204,7 +204,8 @@ LINE7 = HEAD + "0,0,1,100,0\n" * 5
         ),
         (
             "src,dst,bytes,colour\n",
-            "trace.csv, line 1: a column must be flow, src, dst, bytes, start, start_ps or class, not 'colour'",
+            "trace.csv, line 1: a column must be flow, src, dst, bytes, start, start_ps, class, after or delay_ps, not "
+            "'colour'",
         ),
         ("src,src,dst,bytes,start\n", "trace.csv, line 1: column src must be there once, not 2 times"),
         ("src,dst,start\n", "trace.csv, line 1: column bytes must be there, not only src, dst, start"),
@@ -262,16 +263,13 @@ def test_triggers_that_start_nothing_are_ignored_and_said():
         ("Nodes 4\n0-1 start 0\n", "t.cm, line 2: a flow must begin like 0->5, not '0-1'"),
         ("Nodes 4\n0->1 start soon\n", "t.cm, line 2: start must be a whole number, not 'soon'"),
         ("Nodes 4\n0->1 start\n", "t.cm, line 2: start must be followed by a number, not by the end of the line"),
-        ("Nodes 4\n0->1\n", "t.cm, line 2: a flow must have a start, not only its ends"),
-        ("Nodes 4\n0->1 size 5\n", "t.cm, line 2: a flow must have a start, not only size"),
+        ("Nodes 4\n0->1\n", "t.cm, line 2: a flow must have a start or a trigger, not only its ends"),
+        ("Nodes 4\n0->1 size 5\n", "t.cm, line 2: a flow must have a start or a trigger, not only size"),
         (
             "Nodes 4\n0->1 colour 5\n",
-            "t.cm, line 2: what is said of a flow must be id, start, size or prio, not 'colour'",
+            "t.cm, line 2: what is said of a flow must be id, start, size, prio or triggers, not 'colour'",
         ),
-        (
-            "Nodes 4\n0->1 trigger 3 size 5\n",
-            "t.cm, line 2: a flow must have a start of its own, not wait for trigger 3",
-        ),
+        ("Nodes 4\n0->1 trigger 3 size 5\n", "t.cm, line 2: trigger 3 must have a line of its own"),
         ("Nodes 4\n0->4 start 0\n", "t.cm, line 2: dst must be below Nodes, 4, not 4"),
         ("Nodes 99\n0->20 start 0\n", "t.cm, line 2: dst must be a node from 0 to 15, not 20"),
         ("Nodes 4\n", "t.cm must have at least one flow, not 0"),
@@ -327,7 +325,8 @@ def test_a_trace_may_say_when_the_run_stops():
 almost = st.lists(
     st.sampled_from(["flow,src,dst,bytes,start", "Nodes", "Connections", "0->1", " id ", " start ", " size ", ",", "\n",
                      "0", "1", "17", "-", "+", ".", "e", "5e-9", "9" * 30, '"', "#", " ", "\t", ";", "\r", "_", "é",
-                     "\x1c", "trigger", "start_ps", "0,1,2,3,4\n", "1,2,3,4,0.5\n"]), max_size=30,
+                     "\x1c", "trigger", "start_ps", "after", "delay_ps", "oneshot",
+                     "send_done_trigger", "0,1,2,3,4\n", "1,2,3,4,0.5\n"]), max_size=30,
 ).map("".join)  # fmt: skip
 
 

@@ -5,8 +5,9 @@ others are counted down: when the last predecessor of a flow ends, and its delay
 at the same moment start in the order of the table, so nothing depends on the machine. Times are slots or ps, as the
 caller counts.
 
-Two arrays hold all of it, `waits` (a row per flow) and `successors`; where nobody waits they have no rows, and a kernel
-asks nothing of them. What waits for its moment lies in a heap, in two columns of `waits`.
+Two arrays hold all of it, `waits` (a row per flow) and `successors` (three numbers for each flow that one waits for);
+where nobody waits they are empty, and a kernel asks nothing of them. What waits for its moment lies in a heap, in two
+columns of `waits`.
 """
 
 import numpy as np
@@ -15,13 +16,16 @@ from weft.engine.jit import inlined
 
 PENDING, FIRST, LAST, GAP, EARLIEST, TIME, FLOW = range(7)  # columns of `waits`
 COLUMNS = 7
+EDGE = 3  # numbers in `successors` for each edge: the flow, and what this edge adds to its gap, in two halves
+HALF = 31  # bits of a half
+LOW = (1 << HALF) - 1
 FAR = 1 << 62  # later than anything
 
 
 def tables(flows) -> dict:
     """Name -> (shape, dtype) of the two arrays for a table of flows."""
     count = len(flows) if flows.waiting else 0
-    return {"waits": ((count, COLUMNS), np.int64), "successors": ((len(flows.after),), np.int32)}
+    return {"waits": ((count, COLUMNS), np.int64), "successors": ((EDGE * len(flows.after),), np.int32)}
 
 
 def make(flows, unit: int = 1, extra: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +49,11 @@ def fill(waits: np.ndarray, successors: np.ndarray, flows, unit: int = 1, extra:
     waits[:, GAP], waits[:, EARLIEST] = -(-(flows.delay + extra) // unit), -(-flows.start // unit)
     waiting = np.repeat(np.arange(len(flows)), np.diff(flows.after_first))
     order = np.argsort(flows.after, kind="stable")
-    successors[:] = waiting[order]
+    successors[::EDGE] = waiting[order]
+    if flows.after_delay.size:
+        whole = -(-(flows.delay[waiting] + extra + flows.after_delay) // unit)
+        more = (whole - waits[waiting, GAP])[order]
+        successors[1::EDGE], successors[2::EDGE] = more & LOW, more >> HALF
     counts = np.bincount(flows.after, minlength=len(flows))
     waits[:, LAST] = np.cumsum(counts)
     waits[:, FIRST] = waits[:, LAST] - counts
@@ -55,10 +63,12 @@ def fill(waits: np.ndarray, successors: np.ndarray, flows, unit: int = 1, extra:
 def release(waits, successors, heaped, f, now):
     """Flow f has ended at `now`: count down those that wait for it. Returns how many are in the heap."""
     for k in range(waits[f, FIRST], waits[f, LAST]):
-        g = successors[k]
+        g = successors[EDGE * k]
+        more = successors[EDGE * k + 1] + (np.int64(successors[EDGE * k + 2]) << HALF)
+        time = max(now + waits[g, GAP] + more, waits[g, EARLIEST])
+        waits[g, EARLIEST] = time
         waits[g, PENDING] -= 1
         if waits[g, PENDING] == 0:
-            time = max(now + waits[g, GAP], waits[g, EARLIEST])
             i = heaped
             heaped += 1
             while i > 0:
@@ -101,7 +111,7 @@ class Calendar:
 
     def __init__(self, flows, unit: int = 1, extra: int = 0):
         starts = [-(-int(start) // unit) for start in flows.start]
-        gaps = [-(-(int(delay) + extra) // unit) for delay in flows.delay]
+        gaps = [[-(-(gap + extra) // unit) for gap in flows.gaps(f)] for f in range(len(flows))]
         self._plan(starts, [flows.predecessors(f) for f in range(len(flows))], gaps)
 
     @classmethod
@@ -112,13 +122,13 @@ class Calendar:
         return made
 
     def _plan(self, starts, predecessors, gaps):
-        self.starts, self.gaps = starts, gaps
+        self.earliest = starts
         self.pending = [len(some) for some in predecessors]
         self.due = sorted((start, f) for f, start in enumerate(starts) if not self.pending[f])
-        self.waiting_for: dict[int, list[int]] = {}
+        self.waiting_for: dict[int, list[tuple[int, int]]] = {}
         for g, some in enumerate(predecessors):
-            for f in some:
-                self.waiting_for.setdefault(f, []).append(g)
+            for f, gap in zip(some, gaps[g] if some else (), strict=True):
+                self.waiting_for.setdefault(f, []).append((g, gap))
 
     def __bool__(self):
         return bool(self.due)
@@ -134,8 +144,9 @@ class Calendar:
 
     def ended(self, f: int, now: int) -> None:
         """Flow f has ended at `now`: whoever waited for it alone may start after its delay."""
-        for g in self.waiting_for.get(f, ()):
+        for g, gap in self.waiting_for.get(f, ()):
+            self.earliest[g] = max(self.earliest[g], now + gap)
             self.pending[g] -= 1
             if not self.pending[g]:
-                self.due.append((max(now + self.gaps[g], self.starts[g]), g))
+                self.due.append((self.earliest[g], g))
                 self.due.sort()

@@ -30,6 +30,7 @@ from weft.workload.flows import ENDLESS, Flows
 
 FILES = ("flows.parquet", "samples.parquet", "result.json", "provenance.json")
 FORMAT = 2  # of the folder; a reader that meets another one says so
+_HASHED = ("src", "dst", "size", "start", "klass", "after", "delay", "after_delay")
 _NAMES = {"id": "flow", "src": "src", "dst": "dst", "size": "bytes", "start": "start_ps", "klass": "class"}
 
 
@@ -84,7 +85,7 @@ class Result:
             "nodes": table.nodes,
             **versions(),
             "sources": digest_of(fabric, workload),
-            "flows": columns_hash(drawn.src, drawn.dst, drawn.size, drawn.start, drawn.klass, drawn.after, drawn.delay),
+            "flows": columns_hash(*(getattr(drawn, name) for name in _HASHED)),
             "machine": machine(),
             "wall_s": wall,
             "cpu_s": cpu,

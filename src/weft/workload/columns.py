@@ -18,6 +18,7 @@ TIMES = {"s": s, "ms": ms, "us": us, "ns": ns, "ps": ps}
 SIZES = {"b": 1, "bytes": 1, "kb": KB, "mb": MB, "gb": GB, "kib": KiB, "mib": MiB, "gib": GiB}
 UNITS = {"start": TIMES, "bytes": SIZES}
 ENDS = ("src", "dst")
+TEXTS = ("after", "delay_ps")  # of several numbers, or of none: read by `weft.workload.after`
 
 
 class Column(NamedTuple):
@@ -32,7 +33,7 @@ def parse(text: str) -> dict[str, Column]:
     found: dict[str, Column] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         ours, equals, theirs = (word.strip() for word in part.partition("="))
-        if not equals or not theirs or ours not in (*UNITS, *ENDS, "flow", "class"):
+        if not equals or not theirs or ours not in (*UNITS, *ENDS, *TEXTS, "flow", "class"):
             raise BadTrace(f"columns must look like start=ts_us,bytes=size_kb,src=from,dst=to, not {part!r}")
         if ours in found:
             raise BadTrace(f"columns must name {ours} once, not again as {part!r}")
@@ -86,8 +87,10 @@ class Reader:
                 raise BadTrace(f"{place}: columns must say which column is {ours}, as in {ours}={cells[0]}")
         return [(ours, at[column.theirs]) for ours, column in self.columns.items()]
 
-    def number(self, ours: str, text: str, place: str) -> int:
-        """What a cell says, in our unit."""
+    def number(self, ours: str, text: str, place: str) -> int | str:
+        """What a cell says, in our unit; a text that is to be read later stays as it is."""
+        if ours in TEXTS:
+            return text
         if ours in ENDS and not text.isdigit():
             if not text:
                 raise BadTrace(f"{place}: {ours} must be a node, not empty")

@@ -36,17 +36,20 @@ class Flows(Demand):
     after: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # rows of the flows that each waits for
     delay: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # (f,) or none: ps after the last of them
     group: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # (f,) or none: what it is a part of
+    after_delay: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # as `after`, or none: ps on top
 
     @classmethod
     def of(
-        cls, *, nodes: int, src, dst, size, start, klass=None, id=None, notes=(), after=None, delay=None, group=None
-    ) -> "Flows":
+        cls, *, nodes: int, src, dst, size, start, klass=None, id=None, notes=(), after=None, delay=None, group=None,
+        after_delay=None,
+    ) -> "Flows":  # fmt: skip
         """Check the columns, leave out what is no flow, sort by start, and say what was done in `notes`.
 
         Columns are sequences of whole numbers; `start`, `size` and `klass` may each be one number for all flows.
         `id` is a running number unless given. `after` says which flows each one waits for, by their place in these
         columns: a sequence of sequences, or two arrays (offsets, places). A flow that waits starts `delay` ps after the
         last of them is done, and not before its own start; in the table it comes behind all that wait for nobody.
+        `after_delay` is shaped as `after`: ps from the end of that very flow, on top of `delay`.
         """
         require(nodes >= 2, "nodes", "at least 2", nodes)
         src, dst = _whole("src", src), _whole("dst", dst)
@@ -80,6 +83,8 @@ class Flows(Demand):
         columns["group"] = _whole("group", -1 if group is None else group, count)
         first, places = edges(after, count, id)
         waits = np.diff(first) > 0
+        lags = _lags(after_delay, first, gaps, id)
+        columns["delay"], lags = _settled(gaps, lags, first, waits)
         if places.size and not keep.all():
             lost = np.flatnonzero(~keep[places])
             if lost.size:
@@ -96,9 +101,11 @@ class Flows(Demand):
         columns = {name: column[order] for name, column in columns.items()}
         more = {}
         if places.size:
-            first, places = _renumbered(first, places, order, count)
+            first, places, at = _renumbered(first, places, order, count)
             refuse_cycles(first, places, columns["id"])
             more = {"after_first": first, "after": places, "delay": np.ascontiguousarray(columns["delay"])}
+            if lags.any():
+                more["after_delay"] = lags[at]
         if group is not None:
             more["group"] = np.ascontiguousarray(columns["group"], np.int32)
         return cls(
@@ -116,7 +123,7 @@ class Flows(Demand):
             return NotImplemented
         return self.nodes == other.nodes and all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in (*COLUMNS, "after_first", "after", "delay", "group")
+            for name in (*COLUMNS, "after_first", "after", "delay", "group", "after_delay")
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -141,6 +148,12 @@ class Flows(Demand):
         """The rows of the flows that flow f waits for."""
         return self.after[self.after_first[f] : self.after_first[f + 1]].tolist() if self.after.size else []
 
+    def gaps(self, f: int) -> list[int]:
+        """ps from the end of each of those to the moment at which flow f may start."""
+        if not self.after_delay.size:
+            return [int(self.delay[f]) for _ in self.predecessors(f)]
+        return (self.after_delay[self.after_first[f] : self.after_first[f + 1]] + self.delay[f]).tolist()
+
     def released(self, finish: np.ndarray) -> np.ndarray:
         """(f,) int64 ps at which each flow could start, given when all were done; -1 while one it waits for is not."""
         if not self.after.size:
@@ -149,7 +162,8 @@ class Flows(Demand):
         waits = np.flatnonzero(np.diff(self.after_first))
         at = self.after_first[waits]
         out = self.start.copy()
-        last, least = np.maximum.reduceat(ends, at), np.minimum.reduceat(ends, at)
+        last = np.maximum.reduceat(ends + self.after_delay if self.after_delay.size else ends, at)
+        least = np.minimum.reduceat(ends, at)
         out[waits] = np.where(least < 0, -1, np.maximum(last + self.delay[waits], self.start[waits]))
         return out
 
@@ -231,15 +245,43 @@ def edges(after, count: int, id) -> tuple[np.ndarray, np.ndarray]:
     return first, places.astype(np.int32)
 
 
+def _lags(after_delay, first, delay, id) -> np.ndarray:
+    """(e,) int64 of `after_delay`, as `Flows.of` takes it, checked; with `delay` it must stay below LATEST."""
+    if after_delay is None:
+        return np.zeros(first[-1], np.int64)
+    if not isinstance(after_delay, np.ndarray):
+        lengths = [len(some) for some in after_delay]
+        same = lengths == np.diff(first).tolist()
+        after_delay = [ps for some in after_delay for ps in some] if same else []
+    lags = _whole("after_delay", after_delay)
+    require(lags.size == first[-1], "after_delay", f"as long as after, {first[-1]} flows", lags.size)
+    waiter = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    wrong = np.flatnonzero((lags < 0) | (lags >= LATEST - delay[waiter]))
+    if wrong.size:
+        at, most = wrong[0], f"{LATEST} ps ({show_time(LATEST)})"
+        raise BadInput(f"delay of flow {id[waiter[at]]} must be at least 0 and below {most} in all, not {lags[at]}")
+    return lags
+
+
+def _settled(delay, lags, first, waits):
+    """The same times as (delay, lags), said in one way: a delay is the least of a flow, 0 where it waits for nobody."""
+    delay = np.where(waits, delay, 0)
+    if lags.any():
+        least = np.minimum.reduceat(lags, first[:-1][waits])
+        delay[waits] += least
+        lags = lags - np.repeat(least, np.diff(first)[waits])
+    return delay, lags
+
+
 def _renumbered(first, places, order, count):
-    """The same graph over the rows in `order`."""
+    """The same graph over the rows in `order`, and where each of its edges was."""
     row = np.full(count, -1, np.int64)
     row[order] = np.arange(order.size)
     counts = np.diff(first)[order]
     begin = first[:-1][order]
     out = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     at = np.repeat(begin - out[:-1], counts) + np.arange(out[-1])
-    return out, row[places[at]].astype(np.int32)
+    return out, row[places[at]].astype(np.int32), at
 
 
 def refuse_cycles(first, places, id) -> None:
@@ -255,24 +297,48 @@ def refuse_cycles(first, places, id) -> None:
     parts, label = connected_components(graph, connection="strong")
     if parts == count:
         return
-    sizes = np.bincount(label)
-    inside = np.flatnonzero(label == np.argmin(np.where(sizes > 1, sizes, count + 1)))
-    cycle = min((_cycle(first, places, int(f), set(inside.tolist())) for f in inside[:200]), key=len)
+    cycle = _shortest_cycle(first, places, label)
     shown = " waits for ".join(str(id[f]) for f in (*cycle, cycle[0]))
     raise BadInput(f"flows must not wait for each other in a circle, as {shown}")
 
 
-def _cycle(first, places, f, inside):
-    """The shortest way from flow f back to itself among the flows `inside`."""
-    ways, seen = [[f]], {f}
-    for way in ways:
-        for g in places[first[way[-1]] : first[way[-1] + 1]].tolist():
-            if g == f:
-                return way
-            if g in inside and g not in seen:
-                seen.add(g)
-                ways.append([*way, g])
-    return ways[-1]
+PATIENCE = 5_000_000  # edges looked at in search of a shorter circle
+
+
+def _shortest_cycle(first, places, label) -> list[int]:
+    """The shortest cycle, of those in one strongly connected part each, or the shortest found with some patience."""
+    ends = np.repeat(label, np.diff(first))
+    sizes, inner = np.bincount(label), np.bincount(ends[ends == label[places]], minlength=label.max() + 1)
+    best: list[int] = []
+    looked = 0
+    for part in sorted(np.flatnonzero(sizes > 1).tolist(), key=lambda part: sizes[part]):
+        members = np.flatnonzero(label == part).tolist()
+        for f in members[:1] if inner[part] == sizes[part] else members:  # a part may be one circle and no more
+            found, more = _cycle(first, places, f, label, len(best) or sizes[part] + 1)
+            best, looked = found or best, looked + more
+            if len(best) == 2 or looked > PATIENCE:
+                return best
+    return best
+
+
+def _cycle(first, places, f, label, below) -> tuple[list[int], int]:
+    """The shortest way from flow f back to itself of fewer than `below` flows, if there is one, and edges looked at."""
+    came, ring, looked = {f: f}, [f], 0
+    for _ in range(below - 1):
+        further = []
+        for g in ring:
+            for h in places[first[g] : first[g + 1]].tolist():
+                looked += 1
+                if h == f:
+                    way = [g]
+                    while way[-1] != f:
+                        way.append(came[way[-1]])
+                    return way[::-1], looked
+                if h not in came and label[h] == label[f]:
+                    came[h] = g
+                    further.append(h)
+        ring = further
+    return [], looked
 
 
 def _flows(count) -> str:

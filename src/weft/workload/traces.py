@@ -9,6 +9,8 @@ Three formats, told apart by their content:
               Connections 1                    a flow of no size never ends
               0->5 id 1 start 0 size 2000000
     parquet   the columns of the csv
+
+Flows may wait for flows, by the columns `after` and `delay_ps` or by triggers: `weft.workload.after` says how.
 """
 
 import re
@@ -19,12 +21,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.errors import BadTrace, require
+from weft.errors import BadInput, BadTrace, require
 from weft.files import replaced
 from weft.units import Time, param, s
-from weft.workload import columns
+from weft.workload import after, columns
 from weft.workload.arrivals import check_fabric
 from weft.workload.base import Workload
+from weft.workload.columns import TEXTS
 from weft.workload.flows import ENDLESS, LATEST, Flows
 
 NAMES = {
@@ -35,6 +38,7 @@ NAMES = {
     "start": "start", "start_s": "start", "start in seconds": "start",
     "start_ps": "start_ps",
     "class": "class", "klass": "class",
+    "after": "after", "delay_ps": "delay_ps",
 }  # fmt: skip
 HEADLESS = ("flow", "src", "dst", "bytes", "start", "class")  # a csv without names; the class may be missing
 CHUNK = 1 << 16  # lines turned into arrays at a time: bounds memory
@@ -64,10 +68,14 @@ class Trace(Workload):
         table = read(self.path, self.columns)
         for name, column in (("src", table.src), ("dst", table.dst)):
             table.check(self.path, name, column < nodes, f"a node from 0 to {nodes - 1}", column)
-        return Flows.of(
-            nodes=nodes, src=table.src, dst=table.dst, size=table.size, start=table.start, klass=table.klass,
-            id=table.flow, notes=(*table.notes, *_suspicions(table, nodes * link)),
-        )  # fmt: skip
+        waits = table.waits.given if table.waits else {}
+        try:
+            return Flows.of(
+                nodes=nodes, src=table.src, dst=table.dst, size=table.size, start=table.start, klass=table.klass,
+                id=table.flow, notes=(*table.notes, *_suspicions(table, nodes * link)), **waits,
+            )  # fmt: skip
+        except BadInput as wrong:  # flows in a circle, say
+            raise BadTrace(f"{self.path}: {wrong}") from None
 
 
 class Table(NamedTuple):
@@ -82,6 +90,7 @@ class Table(NamedTuple):
     line: np.ndarray  # where in the file; rows in a Parquet file, counted from 1
     notes: tuple[str, ...] = ()
     place: str = "line"
+    waits: after.Waits | None = None
 
     def check(self, path, name, holds, must, column):
         """Raise `BadTrace` naming the first line for which `holds` does not."""
@@ -208,7 +217,7 @@ def _read_csv(lines, path) -> Table:
     notes = (f"{_count(rounded, 'start')} {'was' if rounded == 1 else 'were'} rounded to a whole picosecond",)
     return _table(
         {name: np.concatenate(parts) if parts else np.empty(0, np.int64) for name, parts in columns.items()},
-        np.array([number for number, _ in lines], np.int64), notes if rounded else (),
+        np.array([number for number, _ in lines], np.int64), notes if rounded else (), path,
     )  # fmt: skip
 
 
@@ -216,7 +225,8 @@ def _header(cells, place):
     """Our names of the columns that `cells` call."""
     for cell in cells:
         if cell.lower() not in NAMES:
-            raise BadTrace(f"{place}: a column must be flow, src, dst, bytes, start, start_ps or class, not {cell!r}")
+            known = "flow, src, dst, bytes, start, start_ps, class, after or delay_ps"
+            raise BadTrace(f"{place}: a column must be {known}, not {cell!r}")
     names = tuple(NAMES[cell.lower()] for cell in cells)
     for name in names:
         if names.count(name) > 1:
@@ -226,16 +236,23 @@ def _header(cells, place):
     for name in ("src", "dst", "bytes"):
         if name not in names:
             raise BadTrace(f"{place}: column {name} must be there, not only {', '.join(names)}")
+    if "delay_ps" in names and "after" not in names:
+        raise BadTrace(f"{place}: column after must be there, or delay_ps must not")
     if "start" not in names and "start_ps" not in names:
         raise BadTrace(f"{place}: column start or start_ps must be there, not only {', '.join(names)}")
     return names
 
 
-def _table(columns, line, notes, place="line"):
+def _table(columns, line, notes, path, place="line"):
     """A `Table` of columns by their name in a csv; what is missing is a running number or 0."""
     count = line.size
+    flow = columns.get("flow", np.arange(count))
+    waits = None
+    if "after" in columns:
+        texts = [columns.get(name, [""] * count) for name in TEXTS]
+        waits = after.of_columns(*texts, flow, lambda f, name: f"{path}, {place} {line[f]}: {name}", _integer)
     return Table(
-        flow=columns.get("flow", np.arange(count)),
+        flow=flow,
         src=columns["src"],
         dst=columns["dst"],
         size=columns["bytes"],
@@ -244,11 +261,12 @@ def _table(columns, line, notes, place="line"):
         line=line,
         notes=tuple(notes),
         place=place,
+        waits=waits,
     )
 
 
 def _quick(chunk, names, separator):
-    """One int64 column for each name, or ValueError where a line needs a closer look."""
+    """One column for each name, or ValueError where a line needs a closer look."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -261,12 +279,16 @@ def _quick(chunk, names, separator):
     )
     if table.num_rows != len(chunk):
         raise ValueError
-    return [
-        _extract(table[name], r"^\s*(?P<whole>[0-9]{1,6})(?:\.(?P<decimals>[0-9]{0,12}))?\s*$") @ (s, 1)
-        if name == "start"
-        else _extract(table[name], r"^\s*(?P<whole>[0-9]{1,18})\s*$")[:, 0]
-        for name in names
-    ]
+    return [_column(name, table[name]) for name in names]
+
+
+def _column(name, texts):
+    """What a column of a csv says; ValueError where a line needs a closer look."""
+    if name in TEXTS:
+        return texts.to_numpy(zero_copy_only=False)
+    if name == "start":
+        return _extract(texts, r"^\s*(?P<whole>[0-9]{1,6})(?:\.(?P<decimals>[0-9]{0,12}))?\s*$") @ (s, 1)
+    return _extract(texts, r"^\s*(?P<whole>[0-9]{1,18})\s*$")[:, 0]
 
 
 def _extract(texts, pattern):
@@ -295,7 +317,7 @@ def _extract(texts, pattern):
 
 def _careful(chunk, names, separator, path):
     """The same columns, line by line: every number a csv may hold, and a sentence for what is none."""
-    columns = [np.empty(len(chunk), np.int64) for _ in names]
+    columns = [np.empty(len(chunk), object if name in TEXTS else np.int64) for name in names]
     rounded = 0
     for f, (number, line) in enumerate(chunk):
         cells = [_bare(cell) for cell in line.split(separator)]
@@ -306,6 +328,8 @@ def _careful(chunk, names, separator, path):
             if name == "start":
                 column[f], exact = _seconds(cell, place)
                 rounded += not exact
+            elif name in TEXTS:
+                column[f] = cell
             else:
                 column[f] = _integer(cell, place)
     return columns, rounded
@@ -355,7 +379,7 @@ def _seconds(text, place) -> tuple[int, bool]:
 
 
 def write_csv(flows: Flows, path) -> None:
-    """Write `flows` as csv, starts in decimal seconds to the picosecond; classes only where there are any."""
+    """Write `flows` as csv, starts in decimal seconds to the picosecond; classes and waits only where there are any."""
     names = ["flow", "src", "dst", "bytes", "start"]
     second, rest = np.divmod(flows.start, s)
     columns = [flows.id, flows.src, flows.dst, flows.size, second, rest]
@@ -364,35 +388,52 @@ def write_csv(flows: Flows, path) -> None:
         names.append("class")
         columns.append(flows.klass)
         form = form.replace("\n", ",%d\n")
+    rows = [column.tolist() for column in columns]
+    if flows.waiting:
+        for name, lists in after.columns(flows).items():
+            names.append(name)
+            rows.append(["+".join(map(str, some)) for some in lists])
+            form = form.replace("\n", ",%s\n")
     with replaced(path) as fresh, open(fresh, "w", encoding="ascii", newline="") as file:
         file.write(",".join(names) + "\n")
-        file.writelines(form % row for row in zip(*(column.tolist() for column in columns), strict=True))
+        file.writelines(form % row for row in zip(*rows, strict=True))
 
 
 # htsim
 
 
 def _read_matrix(lines, path) -> Table:
-    declared, flows, ignored = {}, [], 0
+    declared, flows, triggers, ignored = {}, [], {}, 0
     for number, line in lines:
         head = line.split(None, 1)[0].lower()
         if head in ("nodes", "connections", "triggers", "failures"):
             declared[head] = _integer(line.strip()[len(head) :].strip(), f"{path}, line {number}: {head.title()}")
-        elif head in ("trigger", "failure"):
+        elif head == "trigger":
+            id, one = after.trigger(line.split(), f"{path}, line {number}", _integer)
+            if id in triggers:
+                raise BadTrace(f"{path}, line {number}: trigger {id} must be there once, not again")
+            triggers[id] = one
+        elif head == "failure":
             ignored += 1
         else:
             flows.append((number, line))
-    if declared.get("connections", len(flows)) != len(flows):
-        raise BadTrace(f"{path}: Connections must be {len(flows)}, the number of flows, not {declared['connections']}")
+    for name, things in (("connections", flows), ("triggers", triggers)):
+        if declared.get(name, len(things)) != len(things):
+            what = "flows" if name == "connections" else "triggers"
+            raise BadTrace(f"{path}: {name.title()} must be {len(things)}, the number of {what}, not {declared[name]}")
+    waits = None
     try:
         columns, notes = _quick_matrix(flows), []
+        ignored += len(triggers)
     except ValueError:
-        columns, notes = _careful_matrix(flows, path)
+        columns, notes, starts, fires = _careful_matrix(flows, path)
+        waits, more, idle = after.of_triggers(triggers, starts, fires, path, [number for number, _ in flows])
+        notes, ignored = [*notes, *more], ignored + idle
     if ignored:
         notes.append(f"{_count(ignored, 'line')} on triggers or failures {'was' if ignored == 1 else 'were'} ignored")
     flow, src, dst, size, start, klass = columns
     lines = np.array([number for number, _ in flows], np.int64)
-    table = Table(flow, src, dst, size, start, klass, lines, tuple(notes))
+    table = Table(flow, src, dst, size, start, klass, lines, tuple(notes), waits=waits)
     if "nodes" in declared:
         for name, column in (("src", table.src), ("dst", table.dst)):
             table.check(path, name, column < declared["nodes"], f"below Nodes, {declared['nodes']}", column)
@@ -413,7 +454,7 @@ def _quick_matrix(flows):
 
 
 def _careful_matrix(flows, path):
-    """The same columns, line by line, and notes."""
+    """The same columns, line by line, notes, the trigger that starts each flow, and those that it fires."""
     rows = [_connection(line.split(), f"{path}, line {number}:") for number, line in flows]
     notes = []
     if unnamed := sum(row["id"] is None for row in rows):
@@ -428,7 +469,8 @@ def _careful_matrix(flows, path):
     columns.append([row["size"] or ENDLESS for row in rows])
     columns.append([row["start"] for row in rows])
     columns.append([row["prio"] if row["prio"] <= 127 else 0 for row in rows])
-    return [np.array(column, np.int64) for column in columns], notes
+    starts, fires = [row["trigger"] for row in rows], [row["fires"] for row in rows]
+    return [np.array(column, np.int64) for column in columns], notes, starts, fires
 
 
 def _connection(words, place) -> dict:
@@ -436,37 +478,44 @@ def _connection(words, place) -> dict:
     ends = re.fullmatch(r"([0-9]+)->([0-9]+)", words[0])
     if not ends:
         raise BadTrace(f"{place} a flow must begin like 0->5, not {words[0]!r}")
-    flow = {"id": None, "start": None, "size": 0, "prio": 0}
+    flow: dict = {"id": None, "start": None, "size": 0, "prio": 0, "trigger": None, "fires": ()}
     flow["src"], flow["dst"] = (_integer(end, f"{place} node") for end in ends.groups())
     keys, values = words[1::2], words[2::2]
     if len(keys) != len(values):
         raise BadTrace(f"{place} {keys[-1]} must be followed by a number, not by the end of the line")
     for key, value in zip(keys, values, strict=True):
-        if key == "trigger":
-            raise BadTrace(f"{place} a flow must have a start of its own, not wait for trigger {value}")
         if key in ("send_done_trigger", "recv_done_trigger"):
+            flow["fires"] += (_integer(value, f"{place} {key}"),)
             continue
-        if key not in ("id", "start", "size", "prio"):
-            raise BadTrace(f"{place} what is said of a flow must be id, start, size or prio, not {key!r}")
+        if key not in ("id", "start", "size", "prio", "trigger"):
+            raise BadTrace(f"{place} what is said of a flow must be id, start, size, prio or triggers, not {key!r}")
         flow[key] = _integer(value, f"{place} {key}")
-    if flow["start"] is None:
-        raise BadTrace(f"{place} a flow must have a start, not only {', '.join(keys) or 'its ends'}")
+    if flow["start"] is None and flow["trigger"] is None:
+        raise BadTrace(f"{place} a flow must have a start or a trigger, not only {', '.join(keys) or 'its ends'}")
+    if flow["start"] is not None and flow["trigger"] is not None:
+        raise BadTrace(f"{place} a flow must have a start or a trigger, not both")
+    flow["start"] = flow["start"] or 0
     return flow
 
 
 def write_cm(flows: Flows, path) -> None:
     """Write `flows` as an htsim connection matrix; a class becomes a prio, an endless flow has no size.
 
-    htsim knows no flow 0: it is written without a number, which reads back as 0 if it is the only one.
+    htsim knows no flow 0: it is written without a number, which reads back as 0 if it is the only one. Flows that wait
+    for flows are started by triggers, as far as htsim's can say it.
     """
-    columns = (flows.src, flows.dst, flows.id, flows.start, flows.size, flows.klass)
+    columns = [column.tolist() for column in (flows.src, flows.dst, flows.id, flows.size, flows.klass)]
+    starts, fires, triggers = after.triggers(flows)
     with replaced(path) as fresh, open(fresh, "w", encoding="ascii", newline="") as file:
         file.write(f"Nodes {flows.nodes}\nConnections {len(flows)}\n")
-        for src, dst, id, start, size, klass in zip(*(column.tolist() for column in columns), strict=True):
+        if triggers:
+            file.write(f"Triggers {len(triggers)}\n")
+        for src, dst, id, size, klass, start, fire in zip(*columns, starts, fires, strict=True):
             named = f" id {id}" if id else ""
             sized = f" size {size}" if size != ENDLESS else ""
             prio = f" prio {klass}" if klass else ""
-            file.write(f"{src}->{dst}{named} start {start}{sized}{prio}\n")
+            file.write(f"{src}->{dst}{named} {start}{sized}{prio}{fire}\n")
+        file.writelines(f"{line}\n" for line in triggers)
 
 
 # parquet
@@ -487,6 +536,9 @@ def _read_parquet(content, path, named) -> Table:
     names = _header(read.column_names, str(path))
     columns_, notes = {}, []
     for name, column in zip(names, read.columns, strict=True):
+        if name in TEXTS:
+            columns_[name] = [_joined(value) for value in column.to_pylist()]
+            continue
         if column.null_count:
             raise BadTrace(f"{path}: {name} must have a value in every row, not {column.null_count} without")
         if name == "start":
@@ -499,7 +551,7 @@ def _read_parquet(content, path, named) -> Table:
                 raise BadTrace(f"{path}: {name} must fit 63 bits") from None
         else:
             raise BadTrace(f"{path}: {name} must be whole numbers, not {column.type}")
-    return _table(columns_, np.arange(1, read.num_rows + 1), notes, place="row")
+    return _table(columns_, np.arange(1, read.num_rows + 1), notes, path, place="row")
 
 
 def _read_foreign(read, named, path) -> Table:
@@ -508,9 +560,16 @@ def _read_foreign(read, named, path) -> Table:
     found = {}
     for ours, k in reader.places(read.column_names, str(path)):
         cells = read.column(k).to_pylist()
-        values = [reader.number(ours, str(cell), f"{path}, row {row}") for row, cell in enumerate(cells, 1)]
-        found["start_ps" if ours == "start" else ours] = np.array(values, np.int64)
-    return _table(found, np.arange(1, read.num_rows + 1), reader.notes, place="row")
+        values = [reader.number(ours, _joined(cell), f"{path}, row {row}") for row, cell in enumerate(cells, 1)]
+        found["start_ps" if ours == "start" else ours] = values if ours in TEXTS else np.array(values, np.int64)
+    return _table(found, np.arange(1, read.num_rows + 1), reader.notes, path, place="row")
+
+
+def _joined(value) -> str:
+    """A text such as a csv has, of a list of numbers, one number, a text or nothing."""
+    if value is None:
+        return ""
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _parquet_seconds(column, path):
@@ -533,10 +592,12 @@ def _parquet_seconds(column, path):
 
 
 def write_parquet(flows: Flows, path) -> None:
-    """Write `flows` as Parquet, starts as `start_ps`."""
+    """Write `flows` as Parquet, starts as `start_ps`; whom flows wait for as lists of numbers."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     columns = {"flow": flows.id, "src": flows.src, "dst": flows.dst, "bytes": flows.size, "start_ps": flows.start}
+    waits = after.columns(flows) if flows.waiting else {}
+    lists = {name: pa.array(column, pa.list_(pa.int64())) for name, column in waits.items()}
     with replaced(path) as fresh, open(fresh, "wb") as file:
-        pq.write_table(pa.table({**columns, "class": flows.klass}), file)
+        pq.write_table(pa.table({**columns, "class": flows.klass, **lists}), file)
