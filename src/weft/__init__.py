@@ -10,9 +10,11 @@ _WHERE = {
     # what enters
     **dict.fromkeys(("Poisson", "Bursts", "Permutation", "Incast", "Outcast", "AllToAll"), "weft.workload"),
     **dict.fromkeys(
-        ("Shuffle", "Hotspot", "Shorts", "Trace", "Flows", "AllReduce", "AllGather", "ReduceScatter", "Rpc"),
+        ("Shuffle", "Hotspot", "Shorts", "Trace", "Flows", "AllReduce", "AllGather", "ReduceScatter", "Exchange"),
         "weft.workload",
     ),
+    **dict.fromkeys(("Experts", "ParameterServer", "DataParallel", "Pipeline"), "weft.workload"),
+    **dict.fromkeys(("Rpc", "MapReduce", "ChainReplication"), "weft.workload"),
     **dict.fromkeys(("Bernoulli", "Diagonal", "LogDiagonal", "HotOutput"), "weft.workload.traffic"),
     **dict.fromkeys(("Unbalanced", "OnOff", "Multicast"), "weft.workload.traffic"),
     # what carries it

@@ -19,6 +19,7 @@ from weft.workload.flows import LATEST
 STOPS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; batch systems and `timeout`
 SHARE = 0.8  # of the machine's memory that a run may need, unless told
 DRAWING = 160  # bytes a flow takes while it is drawn: half a dozen columns of numbers, twice
+CHAINING = 640  # the same where flows are put together one by one: lists of numbers, and whom each waits for
 
 
 class Interrupted(KeyboardInterrupt):
@@ -137,7 +138,8 @@ def allow(fabric, demand, memory=None, *, times=1) -> None:
 
 def need(fabric, demand) -> int:
     """Bytes that a run is predicted to need."""
-    return fabric.memory(demand) + len(demand) * (DRAWING if isinstance(demand, Planned) else 0)
+    drawing = (CHAINING if demand.chained else DRAWING) if isinstance(demand, Planned) else 0
+    return fabric.memory(demand) + len(demand) * drawing
 
 
 def may_have() -> int:

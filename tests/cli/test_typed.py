@@ -27,8 +27,14 @@ TINY = {  # what a workload is given to be small
     "alltoall": "--bytes 3KB",
     "shuffle": "--bytes 20KB --mappers 4 --reducers 4",
     "permutation": "--duration 100us",
-    **dict.fromkeys(("allreduce", "allgather", "reducescatter"), "--bytes 4KB"),
+    **dict.fromkeys(
+        ("allreduce", "allgather", "reducescatter", "exchange", "experts", "parameterserver"), "--bytes 4KB"
+    ),
+    "dataparallel": "--model bert-tiny --layers 1",
+    "pipeline": "--model bert-tiny --stages 2 --batches 1",
     "rpc": "--fan-out 2 --bytes 2KB --requests 12",
+    "mapreduce": "--mappers 4 --reducers 4 --bytes 20KB",
+    "chainreplication": "--writes 12 --bytes 2KB",
     "longflows": "--duration 100us --flows 20",
     "shorts": "--flows 100",
     "disaggregated": "--flows 60",

@@ -10,6 +10,7 @@ from weft.cli.flags import RENAMED
 from weft.units import GB, MB, TB, Rate, Size, Time, show_rate, show_size, show_time
 from weft.workload import ENDLESS, WORKLOADS
 from weft.workload.sizes import DISTRIBUTIONS, Empirical, Pareto, names
+from weft.workload.training import MODELS
 
 PAGE = Path(__file__).parents[2] / "docs/reference/workloads.md"
 MIDDLE = np.array([(2**52 - 1) << 11], np.uint64)  # the word whose unit is a half
@@ -62,12 +63,21 @@ def truncation():
     return "\n".join(rows)
 
 
+def models():
+    head = "| name | layers | width | tokens of a sequence | weights of a layer | from |"
+    rows = [head, "| --- | --- | --- | --- | --- | --- |"]
+    for name, m in MODELS.items():
+        rows.append(f"| `{name}` | {m.layers} | {m.width} | {m.sequence} | {m.weights / 1e6:.4g} M | {m.source} |")
+    return "\n".join(rows)
+
+
 def tables():
     """What belongs between `<!-- name -->` and `<!-- end -->`, by name."""
     return {name: parameters(name, workload) for name, workload in WORKLOADS.items()} | {
         "laws": laws(),
         "measured": measured(),
         "truncation": truncation(),
+        "models": models(),
     }
 
 

@@ -33,8 +33,9 @@ def page() -> str:
     parts.append("## Fabrics")
     parts += [_description(name, catalogue.fabric_class(name)) for name in FABRICS]
     parts.append("## Workloads")
+    waiting = ", ".join(f"`{name}`" for name, cls in catalogue.own_workloads().items() if cls.waits)
     parts.append(
-        "Every fabric carries flows; those of `allreduce`, `allgather`, `reducescatter` and `rpc` wait for each other. "
+        f"Every fabric carries flows; those of {waiting} wait for each other. "
         "`crossbar` also takes what comes behind `trace`, which are cells."
     )
     parts += [_description(name, cls) for name, cls in catalogue.own_workloads().items()]

@@ -28,6 +28,12 @@ def tables(flows) -> dict:
     return {"waits": ((count, COLUMNS), np.int64), "successors": ((EDGE * len(flows.after),), np.int32)}
 
 
+def size(demand) -> int:
+    """Bytes of the two arrays; of flows that are not drawn yet, none."""
+    arrays = tables(demand).values() if demand.waiting else ()
+    return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in arrays)
+
+
 def make(flows, unit: int = 1, extra: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(waits, successors) of a table of flows, see `fill`."""
     waits, successors = (np.zeros(shape, kind) for shape, kind in tables(flows).values())

@@ -2,15 +2,16 @@
 
 from weft.workload.arrivals import Bursts, Poisson, Survivors
 from weft.workload.base import Workload
-from weft.workload.collectives import AllGather, AllReduce, ReduceScatter
+from weft.workload.collectives import AllGather, AllReduce, Exchange, Experts, ParameterServer, ReduceScatter
 from weft.workload.demand import Demand, Planned
 from weft.workload.disaggregated import Disaggregated
 from weft.workload.files import inputs
 from weft.workload.flows import ENDLESS, Flows
 from weft.workload.patterns import AllToAll, Hotspot, Incast, LongFlows, Outcast, Permutation, Shorts, Shuffle
-from weft.workload.requests import Rpc
+from weft.workload.requests import ChainReplication, MapReduce, Rpc
 from weft.workload.traces import Trace
 from weft.workload.traffic import Cells
+from weft.workload.training import DataParallel, Pipeline
 
 WORKLOADS = {
     "poisson": Poisson,
@@ -28,7 +29,14 @@ WORKLOADS = {
     "allreduce": AllReduce,
     "allgather": AllGather,
     "reducescatter": ReduceScatter,
+    "exchange": Exchange,
+    "experts": Experts,
+    "parameterserver": ParameterServer,
+    "dataparallel": DataParallel,
+    "pipeline": Pipeline,
     "rpc": Rpc,
+    "mapreduce": MapReduce,
+    "chainreplication": ChainReplication,
     "trace": Trace,
 }
 

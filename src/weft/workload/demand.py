@@ -46,9 +46,10 @@ class Planned(Demand):
 
     kind = "flows"
 
-    def __init__(self, nodes: int, flows: int = 0):
+    def __init__(self, nodes: int, flows: int = 0, *, chained: bool = False):
         require(flows >= 0, "flows", "0 or more", flows)
         self.nodes, self.flows = nodes, flows
+        self.chained = chained  # put together one by one, each waiting for others
 
     def __len__(self) -> int:
         return self.flows

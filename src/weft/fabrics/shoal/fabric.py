@@ -251,6 +251,8 @@ class Shoal(Fabric):
 
     def memory(self, demand) -> int:
         """Bytes a run of so many flows is predicted to need."""
+        from weft.engine import calendar
+
         n, c, flows = self.nodes, self.lanes, len(demand)
         places, pairs = -(-n // c) * c, 8 * min(flows, n)
         per_link, per_pair = 4 + 8 + 2 + (32 if n <= 4096 else 8), 2 * places + 64 + 4 + 128 + 16
@@ -263,7 +265,8 @@ class Shoal(Fabric):
             times = {time for entry in entries(self.fail or "") for time in (entry.at, entry.until)}
             per_link += (7 + len(times) + 1) // 8 + 1  # sets of nodes
         air = (self.travel + 1) * c * n * 13
-        return n * places * per_link + pairs * per_pair + flows * per_flow + 4 * n * c * 20 + air
+        waits = 2 * calendar.size(demand)  # as planned, and as it is
+        return n * places * per_link + pairs * per_pair + flows * per_flow + 4 * n * c * 20 + air + waits
 
     # ------------------------------------------------------------------ a run
 
