@@ -128,12 +128,21 @@ def test_throughput_is_payload_while_a_destination_had_flows_coming_in():
     assert found["fraction_of_link"] == pytest.approx(found["per_destination_gbps"]["mean"] / 100)
 
 
-def test_throughput_of_a_run_that_was_cut_off_is_that_of_its_second_half():
+def test_throughput_of_flows_that_never_end_is_that_of_the_second_half():
     before = np.array([0, 1, 2, 0]) * MB
-    found = result(seen=observed(half=(201 * us, before))).summary()["throughput"]
+    endless = flows(size=ENDLESS)
+    found = result(table=endless, seen=observed(half=(201 * us, before))).summary()["throughput"]
     assert (found["window"], found["from_ns"], found["to_ns"]) == ("the second half of the run", 201_000, 401_000)
     gained = np.array([8, 8, 8]) * MB  # of nodes 0, 1 and 2: the last sample less what they had halfway
     assert found["per_destination_gbps"]["mean"] == pytest.approx(8 * gained.mean() / 200e-6 / 1e9)
+
+
+def test_throughput_of_finite_flows_has_one_definition_whether_or_not_all_were_done_at_the_end():
+    """A fabric that was done before the end that was set, and one that was not, are compared by it."""
+    before = np.zeros(4, np.int64)
+    cut = observed(finish=[*observed().finish[:-1], -1], half=(201 * us, before))
+    windows = {result(seen=seen).summary()["throughput"]["window"] for seen in (observed(), cut)}
+    assert windows == {"while the destination had flows coming in"}
 
 
 def test_a_run_without_flows_has_a_summary_too():

@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.errors import require
 from weft.units import Gbps, ns, s
+from weft.workload.flows import ENDLESS
 
 BUSY = "while the destination had flows coming in"
 SECOND_HALF = "the second half of the run"
@@ -87,11 +88,12 @@ def spread(values, unit=1) -> dict:
 
 
 def summary(fabric, flows, seen) -> dict:
-    """Payload rate of each destination: steady where a run was cut off, else while it had flows coming in.
+    """Payload rate of each destination: steady of flows that never end, else while it had flows coming in.
 
-    Steady is from halfway to the end that was set until then: what came before is warming up. Of flows that all
-    finished, it is what each destination got while it waited for anything at all. A share of the link is of the
-    payload that a link which is never idle would carry.
+    Which of the two it is the flows decide and nothing else, so that it is the same for every fabric that carries them.
+    Steady is from halfway to the end that was set until then: what came before is warming up. Of finite flows, it is
+    what each destination got while it waited for anything at all. A share of the link is of the payload that a link
+    which is never idle would carry.
     """
     best = getattr(fabric, "payload_rate", None) or getattr(fabric, "link", None)
     begin, end, window = None, seen.now, BUSY
@@ -99,7 +101,7 @@ def summary(fabric, flows, seen) -> dict:
     if seen.throughput is not None:
         told = seen.throughput
         rates, begin, end, best, window = told.rates, told.begin, told.end, told.best, told.window
-    elif seen.half is not None and seen.now > seen.half[0] and not seen.finished.all():
+    elif seen.half is not None and seen.now > seen.half[0] and (flows.size >= ENDLESS).any():
         begin, before = seen.half
         wanted = destinations(flows.dst)
         gained = seen.samples["delivered_bytes"][-1] - before
