@@ -25,8 +25,9 @@ class Single(Workload):
 
 
 ALONE = {name: fabrics[0] for name, fabrics in SMALL.items()} | {"fluid": Fluid(nodes=8)}
-# Cables that the flow crosses: two to a neighbour on the same switch. A cell of Shoal may go over another node; a host of TDMA also waits for the frame that lets it send, which comes over two cables.
-CROSSED = dict.fromkeys(ALONE, (2,)) | {"shoal": (2, 4), "tdma": (2, 4)}
+# Cables that the flow crosses: two to a neighbour on the same switch. A cell of Shoal may go over another node; a host
+# of TDMA also waits for the frame that lets it send, which comes over two cables.
+CROSSED = dict.fromkeys(ALONE, (2,)) | {"shoal": (2, 4), "tdma": (4,)}
 
 
 def completion(fabric):

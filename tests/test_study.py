@@ -18,7 +18,11 @@ from hypothesis import strategies as st
 import weft
 from dying import Dying
 from nobody import without_privileges
+from weft import foresight
 from weft.errors import BadInput, BadStudy, TooLarge, WeftError
+from weft.metrics.provenance import describe
+from weft.metrics.result import flatten
+from weft.report.tables import runs_table
 from weft.study import claimed, labels
 from weft.workload import Planned
 
@@ -150,7 +154,7 @@ def test_the_table_and_the_plot_are_made_of_rows(kept, tmp_path):
     plot = runs.plot(x="load", y="fct.p99")
     assert {point["workload.load"] for point in plot.data} == {0.5, 0.8}
     assert plot.save(tmp_path / "fct.svg").exists()
-    assert runs.csv().splitlines()[0].startswith("fabric.kind,")
+    assert runs.csv().splitlines()[0].startswith("fabric.name,workload.name,fabric.kind,")
     assert len(runs.csv().splitlines()) == 5
 
 
@@ -312,7 +316,7 @@ def test_a_file_describes_the_same_study(tmp_path):
         (("load = [0.5, 0.8]", ""), None),
         (("seeds = [1, 2]", "seeds = 3"), "seeds must be a list of whole numbers, not 3"),
         (("seeds = [1, 2]", "sedes = [3]"),
-         "a key must be one of title, seeds, until, columns, fabric, workload, picture, not 'sedes'"),
+         "a key must be one of title, seeds, until, warmup, columns, links, fabric, workload, picture, not 'sedes'"),
         (("[fabric]", "[fabric"), None),
         (("[fabric]", "[fabrics]"), None),
     ],
@@ -356,11 +360,11 @@ PICTURE = "\n[[picture]]\nfile = {file!r}\n{rest}\n"
         ("a.svg", "", "x must be given for a picture that is drawn as plot"),
         ("a.svg", "x = 'load'", "y must be given for a picture that is drawn as plot"),
         ("a.svg", "x = 'load'\ny = 'fct.p99'\ncolour = 'red'",
-         "an option of plot must be one of x, y, by, title, xscale, yscale, band, not 'colour'"),
+         "an option of plot must be one of x, y, by, title, xscale, yscale, band, foot, not 'colour'"),
         ("a.svg", "draw = 'pie'", "draw must be one of plot, fct_and_goodput, fct_cdf, not 'pie'"),
         ("a.svg", "draw = 'fct_cdf'\nsmaller_than = 'huge'", "smaller_than: a size must look like 130KB, not 'huge'"),
         ("a.svg", "draw = 'fct_cdf'\ny = 'fct.p99'",
-         "an option of fct_cdf must be one of smaller_than, larger_than, tail, title, points, not 'y'"),
+         "an option of fct_cdf must be one of smaller_than, larger_than, tail, title, points, foot, not 'y'"),
     ],
 )  # fmt: skip
 def test_a_picture_that_cannot_be_drawn_is_said_when_the_study_is_read(tmp_path, file, rest, sentence):
@@ -543,3 +547,118 @@ def test_a_script_whose_own_classes_workers_need_is_told_of_the_guard(tmp_path):
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.stderr.splitlines()[-1].startswith("weft.errors.BadInput: ")
     assert 'script.py must run its study under `if __name__ == "__main__":`' in done.stderr
+
+
+# several fabrics
+
+MIXED = """
+title = "three fabrics"
+seeds = [1, 2]
+columns = ["fabric", "fan_in", "fct.p99"]
+
+[links]
+rate = "40Gbps"
+propagation = "100ns"
+mtu = 1500
+
+[[fabric]]
+kind = "shoal"
+name = "Shoal"
+nodes = 8
+
+[[fabric]]
+kind = "packet"
+hosts = 8
+topology = "single"
+transport = ["ndp", "dctcp"]
+
+[[workload]]
+kind = "incast"
+fan_in = [2, 4]
+bytes = "2KB"
+"""
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    def load(text=MIXED):
+        (tmp_path / "study.toml").write_text(text)
+        return weft.Study.load(tmp_path / "study.toml")
+
+    return load
+
+
+def test_links_of_a_study_are_those_of_all_its_fabrics(mixed):
+    study = mixed()
+    assert {fabric.link for fabric in study.fabrics} == {40 * weft.Gbps} and study.warnings == []
+    assert {fabric.links()["propagation"] for fabric in study.fabrics} == {100_000}
+    with pytest.raises(BadStudy, match=r"fabric shoal: link must be given here or in \[links\], not in both$"):
+        mixed(MIXED.replace("nodes = 8", "nodes = 8\nlink = '1Gbps'"))
+    with pytest.raises(BadStudy, match=r": links must have some of rate, propagation, mtu, not 'colour'$"):
+        mixed(MIXED.replace("mtu", "colour"))
+
+
+def test_a_study_of_unlike_links_says_so(mixed):
+    unlike = MIXED.replace('rate = "40Gbps"\npropagation = "100ns"\nmtu = 1500', "")
+    assert mixed(unlike).warnings == [
+        "link differs: Shoal 100 Gbps; Packet ndp, Packet dctcp 10 Gbps",
+        "propagation differs: Shoal 0 ps; Packet ndp, Packet dctcp 1 us",
+    ]
+
+
+def test_fabrics_have_names_and_a_table_shows_those_and_only_what_differs(mixed):
+    study = mixed(MIXED.replace('kind = "packet"', 'kind = "packet"\nname = "Clos"'))
+    assert list(study.called.values()) == ["Shoal", "Clos ndp", "Clos dctcp"]
+    assert list(mixed().called.values()) == ["Shoal", "Packet ndp", "Packet dctcp"]
+    rows = [{**study.name_row(p), **flatten({"fabric": describe(p.fabric), "workload": describe(p.workload)}),
+             "seed": p.seed, "wall_s": 1.0} for p in study.points]  # fmt: skip
+    heads = [column.header for column in runs_table(rows).columns]
+    assert heads == ["fabric", "fan in", "seed", "wall (s)"]
+    assert labels(rows)[0] == "Shoal, fan in 2, seed 1"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("fct.p99", "max"), r"'max' must name one column, not any of fct_us\.all\.max, "),
+        (("fct.p99", "speed"), r"a column must be one that the runs have, such as .*, not 'speed'$"),
+    ],
+)
+def test_columns_that_the_runs_will_not_have_are_refused_before_the_first(mixed, monkeypatch, change, sentence):
+    monkeypatch.setattr("weft.study.run", lambda *a, **k: pytest.fail("run"))
+    with pytest.raises(BadInput, match=sentence):
+        mixed(MIXED.replace(*change)).run()
+
+
+@pytest.mark.parametrize(
+    ("by", "sentence"),
+    [("['fabric', 'colour']", r"not 'colour'$"), ("'notes'", r"not notes, which holds a list$")],
+)
+def test_pictures_that_cannot_be_drawn_are_refused_before_the_first_run(mixed, monkeypatch, by, sentence):
+    monkeypatch.setattr("weft.study.run", lambda *a, **k: pytest.fail("run"))
+    picture = f"\n[[picture]]\nfile = 'a.svg'\nx = 'fan_in'\ny = 'fct.p99'\nby = {by}\n"
+    with pytest.raises(BadInput, match=sentence):
+        mixed(MIXED + picture).run()
+
+
+@pytest.mark.long
+def test_a_study_of_several_fabrics_is_drawn_with_a_line_for_each(mixed, tmp_path):
+    study = mixed()
+    runs = study.run(tmp_path)
+    made = runs.plot(x="fan_in", y="fct.p99", band="ci95")
+    legend = made.figure.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["Shoal", "Packet ndp", "Packet dctcp"]
+    assert legend.get_title().get_text() == "mean of 2 runs and its 95 % interval"
+    both = runs.plot(x="seed", y="fct.p99", by=["fabric", "fan_in"])
+    assert len({(point["fabric.name"], point["workload.fan_in"]) for point in both.data}) == 6
+    seen = foresight._rows(study)
+    assert all(set(row) <= set(known) for row, known in zip(runs.rows, seen, strict=True))
+
+
+def test_warm_up_is_cut_from_every_metric_of_flows():
+    study = weft.Study(fabrics=[RACK], workloads=[SOME])
+    whole = study.run()
+    cut = replace(study, warmup=int(whole.results[0].flows.start[10])).run()
+    assert (whole.rows[0]["flows.all"], cut.rows[0]["flows.all"]) == (30, 20)
+    late = whole.results[0].observation.finish[10:] - whole.results[0].flows.start[10:]
+    assert cut.rows[0]["fct_us.all.max"] == late.max() / 1e6

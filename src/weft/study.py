@@ -22,6 +22,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from hashlib import sha256
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
@@ -32,12 +33,17 @@ from weft.errors import BadInput, BadStudy, WeftError, require
 from weft.experiment import STOPS, Interrupted, allow, run
 from weft.fabrics.base import Fabric
 from weft.files import inside, reason, tidy
+from weft.foresight import check
+from weft.links import differences, fair
+from weft.links import read as read_links
 from weft.metrics.provenance import describe
 from weft.metrics.result import Result, flatten
 from weft.parameters import Parameter, build
+from weft.report.names import tell_apart
 from weft.units import parse_size
 from weft.workload.base import Workload
 from weft.workload.files import PIPE
+from weft.workload.flows import LATEST
 
 LOOK = 0.2  # s of wall time between two looks at the workers
 STARTED = 1e-6  # the share of a run that has begun
@@ -82,6 +88,9 @@ class Study:
     columns: tuple = ()  # of the table; by default what differs, then the main metrics
     paired: bool = False  # the first fabric under the first workload, the second under the second, and no other
     pictures: tuple = ()  # what a study file asks to be drawn: dicts with file, draw and its options
+    names: tuple = ()  # of the fabrics, in tables and pictures; by default what sets them apart
+    workload_names: tuple = ()  # of the workloads
+    warmup: int = 0  # ps: flows that start before are left out of every metric of flows
 
     def __post_init__(self):
         for name in ("fabrics", "workloads", "seeds"):
@@ -90,9 +99,33 @@ class Study:
         if self.paired and len(self.fabrics) != len(self.workloads):
             many = f"as many as the {len(self.fabrics)} fabrics they are paired with"
             raise BadInput(f"workloads must be {many}, not {len(self.workloads)}")
+        for name, things in (("names", self.fabrics), ("workload_names", self.workloads)):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            many = len(getattr(self, name))
+            require(many in (0, len(things)), name, f"one for each of {len(things)}", many)
+        require(0 <= self.warmup <= LATEST, "warmup", "0 ps or more", self.warmup)
         for seed in self.seeds:
             good = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
             require(good, "a seed", "a whole number from 0 to 2^63 - 1", seed)
+
+    @cached_property
+    def called(self) -> dict[Fabric, str]:
+        """The name of each fabric."""
+        return dict(zip(self.fabrics, self.names or tell_apart(self.fabrics), strict=True))
+
+    @cached_property
+    def workload_called(self) -> dict[Workload, str]:
+        """The name of each workload."""
+        return dict(zip(self.workloads, self.workload_names or tell_apart(self.workloads), strict=True))
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each thing in which links of the fabrics are not alike."""
+        return differences((name, fabric) for fabric, name in self.called.items())
+
+    def name_row(self, point: Point) -> dict:
+        """What a row of the table calls the fabric and the workload of a run."""
+        return {"fabric.name": self.called[point.fabric], "workload.name": self.workload_called[point.workload]}
 
     @classmethod
     def load(cls, path) -> "Study":
@@ -118,11 +151,12 @@ class Study:
         """
         require(isinstance(workers, int) and 1 <= workers <= 1024, "workers", "from 1 to 1024", workers)
         if on is not None:
-            from weft.cluster import check
+            from weft.cluster import check as check_cluster
 
-            check(on)
+            check_cluster(on)
             require(workers == 1, "workers", "left out where `on` says who works", workers)
         points = self.points
+        check(self, self.columns, self.pictures)
         for point in points if on is None else ():
             allow(point.fabric, point.workload.planned(point.fabric.nodes), memory, times=workers)
         place = None if folder is None else _prepare(folder)
@@ -140,7 +174,8 @@ class Runs:
 
     def __init__(self, study: Study, runs: list, folder: Path | None):
         self.study, self.folder, self._runs = study, folder, runs
-        self.rows = [flatten(_summary(run)) for run in runs]
+        said = [study.name_row(point) for point in study.points]
+        self.rows = [{**name, **flatten(self._summary(run))} for name, run in zip(said, runs, strict=True)]
 
     def __len__(self):
         return len(self._runs)
@@ -148,10 +183,18 @@ class Runs:
     def __repr__(self):
         return f"<{len(self)} runs of {self.study.title or 'a study'}>"
 
+    def _summary(self, run) -> dict:
+        if not isinstance(run, Path):
+            return run.after(self.study.warmup).summary()
+        if self.study.warmup:
+            return Result.load(run).after(self.study.warmup).summary()
+        return _summary(run)
+
     @property
     def results(self) -> list[Result]:
-        """Every result whole, flows included; read from disk where there is a folder."""
-        return [Result.load(run) if isinstance(run, Path) else run for run in self._runs]
+        """Every result whole, flows included but for those of the warm-up; read from disk where there is a folder."""
+        every = [Result.load(run) if isinstance(run, Path) else run for run in self._runs]
+        return [result.after(self.study.warmup) for result in every]
 
     def named(self) -> dict[str, Result]:
         """The results by what sets them apart: `load 0.2`, `load 0.2, seed 1`."""
@@ -164,10 +207,20 @@ class Runs:
         return runs_table(self.rows, columns or self.study.columns or None)
 
     def plot(self, *, x, y, by=None, **options):
-        """`y` against `x`, a line for each value of `by`; see `weft.report.plots.plot`."""
+        """`y` against `x`, a line for each value of `by`; see `weft.report.plots.plot`.
+
+        Without `by`, several fabrics are a line each: a mean over them would mean nothing.
+        """
         from weft.report.plots import plot
 
-        return plot(self.rows, x=x, y=y, by=by, **options)
+        if by is None and len(set(self.study.called.values())) > 1 and x not in ("fabric", "fabric.name"):
+            by = "fabric"
+        return plot(self.rows, x=x, y=y, by=by, **{"foot": self.foot, **options})
+
+    @property
+    def foot(self) -> str | None:
+        """What is said under every picture: in what links of the fabrics are not alike."""
+        return "\n".join(self.study.warnings) or None
 
     def draw(self, *, draw="plot", **options):
         """A picture as a study file describes it."""
@@ -175,8 +228,10 @@ class Runs:
 
         if draw == "fct_cdf":
             sizes = {name: parse_size(options.pop(name)) for name in SIZES if name in options}
-            return plots.fct_cdf(self.named(), **sizes, **options)
-        return getattr(plots, draw)(self.rows, **options)
+            return plots.fct_cdf(self.named(), **sizes, **{"foot": self.foot, **options})
+        if draw == "plot":
+            return self.plot(**options)
+        return getattr(plots, draw)(self.rows, **{"foot": self.foot, **options})
 
     def csv(self) -> str:
         """The table as csv: a line per run, a column per key, lists left out."""
@@ -195,8 +250,11 @@ def labels(rows: list[dict]) -> list[str]:
 
     known = dict.fromkeys(key for row in rows for key in row)
     asked = [key for key in known if key.startswith(("fabric.", "workload.")) or key == "seed"]
+    for what in ("fabric.", "workload."):
+        if what + "name" in known:  # which says the rest
+            asked = [key for key in asked if not key.startswith(what) or key == what + "name"]
     varies = [key for key in asked if len({repr(row.get(key)) for row in rows}) > 1]
-    plain = {"fabric.kind", "workload.kind"}
+    plain = {"fabric.kind", "workload.kind", "fabric.name", "workload.name"}
 
     def say(row, number):
         own = [key for key in varies if key in row]  # a rack has no scheduler, a crossbar no guard
@@ -207,8 +265,6 @@ def labels(rows: list[dict]) -> list[str]:
 
 
 def _summary(run) -> dict:
-    if not isinstance(run, Path):
-        return run.summary()
     data = json.loads((run / "result.json").read_text(encoding="utf-8"))
     data.pop("observed")
     return data
@@ -506,23 +562,34 @@ def read(path) -> Study:
         raise BadStudy(f"{path}: {error}") from None
 
 
-_KEYS = ("title", "seeds", "until", "columns", "fabric", "workload", "picture")
+_KEYS = ("title", "seeds", "until", "warmup", "columns", "links", "fabric", "workload", "picture")
 
 
 def _study(data) -> Study:
     for key in data:
         require(key in _KEYS, "a key", f"one of {', '.join(_KEYS)}", key)
-    fabrics, kinds = [], []
+    links = data.get("links", {})
+    require(isinstance(links, dict), "links", "a table [links]", links)
+    alike = read_links(links)
+    fabrics, kinds, names = [], [], []
     for table in _tables(data, "fabric"):
         kinds.append(catalogue.fabric_class(table["kind"]))
-        fabrics += _grid(kinds[-1], table, "fabric")
-    workloads = []
+        for what, field in kinds[-1].link_fields.items():
+            if what in alike and (field in table or what in table):
+                raise BadInput(f"fabric {table['kind']}: {field} must be given here or in [links], not in both")
+        made = fair(*_grid(kinds[-1], table, "fabric"), **alike)
+        names.append((table.get("name"), made))
+        fabrics += made
+    workloads, called = [], []
     for table in _tables(data, "workload"):
         classes = {catalogue.workload_class(table["kind"], kind) for kind in kinds}
-        workloads += _grid(classes.pop(), table, "workload")
+        made = _grid(classes.pop(), table, "workload")
+        called.append((table.get("name"), made))
+        workloads += made
     seeds = data.get("seeds", [0])
     require(isinstance(seeds, list), "seeds", "a list of whole numbers", seeds)
     until = Parameter("until", "time", (), True, None, "").read(data.get("until"))
+    warmup = Parameter("warmup", "time").read(data.get("warmup", 0))
     pictures = tuple(_picture(table) for table in (_several(data, "picture") if "picture" in data else ()))
     columns = data.get("columns", [])
     require(isinstance(columns, list), "columns", "a list of names", columns)
@@ -534,7 +601,22 @@ def _study(data) -> Study:
         title=str(data.get("title", "")),
         columns=tuple(map(str, columns)),
         pictures=pictures,
+        names=_names(names, fabrics),
+        workload_names=_names(called, workloads),
+        warmup=warmup,
     )
+
+
+def _names(tables, things) -> tuple[str, ...]:
+    """A name for each thing: what its table says, with what sets it apart from the others of that table."""
+    default = dict(zip(map(id, things), tell_apart(things), strict=True))
+    out: list[str] = []
+    for name, made in tables:
+        require(name is None or (isinstance(name, str) and name), "name", "a text", name)
+        apart = tell_apart(made) if len(made) > 1 else [""]
+        own = [f"{name} {one}".rstrip() for one in apart]
+        out += own if name is not None else [default[id(one)] for one in made]
+    return tuple(out)
 
 
 def _tables(data, key):
@@ -556,7 +638,7 @@ def _several(data, key):
 
 def _grid(cls, table, key) -> list:
     """A description for every combination of the values in lists."""
-    names = [name for name in table if name != "kind"]
+    names = [name for name in table if name not in ("kind", "name")]
     lists = [table[name] if isinstance(table[name], list) else [table[name]] for name in names]
     for name, values in zip(names, lists, strict=True):
         require(values, f"{key}.{name}", "at least one value", values)

@@ -45,9 +45,9 @@ def test_the_text_shows_how_far_each_conclusion_moves_and_what_turns_it_round():
     table += [line("mean", "rto x 10", 1.5, True), line("max", "rto x 10", None)]
     assert conclusions_text(table) == (
         "ndp / tcp, W\n"
-        "      as it is  seed            rto\n"
-        "mean  0.500     0.400 to 0.625  1.500*\n"
-        "max   -         -               -\n"
+        "ratio of  as it is  seed            rto\n"
+        "mean      0.500     0.400 to 0.625  1.500*\n"
+        "max       -         -               -\n"
         "\n"
         "* reaches the other side of 1: that conclusion is not the transport's alone"
     )

@@ -52,11 +52,15 @@ def sweep(
     Stop it and start it again: with `-o` the runs that are done are kept, and only what is missing is run.
     """
     from weft.cli.run import check_picture
+    from weft.foresight import check
     from weft.study import Study
 
     todo = Study.load(study)
+    chosen = columns.split(",") if columns else []
+    drawn = [{"x": x, "y": y, "by": by}] if plot is not None else []
     if plot is not None:
         check_picture(plot)
+    check(todo, chosen, drawn)
     if seeds is not None:
         todo = replace(todo, seeds=[options.seed(text) for text in seeds.split(",")])
     processes = options.whole("workers", workers)
@@ -72,9 +76,9 @@ def sweep(
         with replaced(Path(output) / "table.csv", own=True) as fresh:
             fresh.write_text(runs.csv(), encoding="utf-8")
     if common.json:
-        print_json({"title": todo.title, "runs": runs.rows})
+        print_json({"title": todo.title, "runs": runs.rows, "warnings": todo.warnings})
     else:
-        _print(runs, columns)
+        _print(runs, chosen)
         if output is not None:
             say(f"runs and table.csv in {output}")
     for path in _draw(runs, output, plot, x, y, by):
@@ -87,7 +91,9 @@ def _print(runs, columns):
     console = options.console()
     if runs.study.title:
         console.print(runs.study.title, style="bold")
-    console.print(runs.table(columns.split(",") if columns else None))
+    console.print(runs.table(columns or None))
+    for warning in runs.study.warnings:
+        console.print(f"note: {warning}; [links] gives all fabrics the same", style="yellow")
 
 
 def _draw(runs, output, plot, x, y, by):

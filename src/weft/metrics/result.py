@@ -188,6 +188,22 @@ class Result:
         }
         return plain(whole)
 
+    def after(self, warmup: int) -> "Result":
+        """The result without the flows that start before `warmup` ps; throughput stays that of the whole run."""
+        if warmup <= 0:
+            return self
+        f, seen = self.flows, self.observation
+        kept = np.flatnonzero(f.start >= warmup)
+        columns = {name: getattr(f, name)[kept] for name in ("id", "src", "dst", "size", "start", "klass")}
+        left_out = f"{len(f) - len(kept):,} flows that started before {show_time(warmup)} are left out as warm-up"
+        return replace(
+            self,
+            flows=Flows(**columns, nodes=f.nodes),
+            observation=replace(seen, finish=seen.finish[kept], received=seen.received[kept]),
+            ideal=None if self.ideal is None else self.ideal[kept],
+            notes=(*self.notes, left_out),
+        )
+
     def row(self, **options) -> dict:
         """The summary as one flat dict with dotted keys (`fct_us.short.p99.9`), a row of a table of runs."""
         return flatten(self.summary(**options))

@@ -9,8 +9,13 @@ UNITS = {
     "bytes": "bytes",
 }  # fmt: skip
 _WORDS = {"fct": "flow completion time", "max_node": "max per node", "rss": "memory", "kind": ""}
-_SHORT = {"load": "workload.load", "fabric": "fabric.kind", "workload": "workload.kind", "nodes": "fabric.nodes"}
-_STATISTICS = {"mean", "min", "max", "p50", "p99", "p99.9"}
+_SHORT = {
+    "load": ("workload.load",),
+    "fabric": ("fabric.name", "fabric.kind"),
+    "workload": ("workload.name", "workload.kind"),
+    "nodes": ("fabric.nodes", "fabric.hosts", "fabric.ports"),
+}  # fmt: skip
+_STATISTICS = {"mean", "min", "max", "p50", "p90", "p95", "p99", "p99.9"}
 
 
 def find(rows: list[dict], key: str) -> str:
@@ -18,7 +23,7 @@ def find(rows: list[dict], key: str) -> str:
     known = list(dict.fromkeys(k for row in rows for k in row))
     if key in known:
         return key
-    for guess in (_SHORT.get(key), *_guesses(key)):
+    for guess in (*_SHORT.get(key, ()), *_guesses(key)):
         if guess in known:
             return guess
     endings = [k for k in known if k.endswith("." + key)]
@@ -28,6 +33,19 @@ def find(rows: list[dict], key: str) -> str:
         raise BadInput(f"{key!r} must name one column, not any of {', '.join(endings)}")
     near = get_close_matches(key, known, n=3, cutoff=0.4) or known[:3]
     raise BadInput(f"a column must be one that the runs have, such as {', '.join(near)}, not {key!r}")
+
+
+def axes(rows, *, x, y, by=None) -> tuple[str, str, list[str]]:
+    """The columns that x, y and by mean; a sentence if they cannot be drawn."""
+    by = [by] if isinstance(by, str) else list(by or ())
+    x, y, found = find(rows, x), find(rows, y), [find(rows, one) for one in by]
+    for row in rows:
+        if not isinstance(row.get(y), int | float | None):
+            raise BadInput(f"y must be a column of numbers, not {y}, which holds {row[y]!r}")
+        for key in (x, *found):
+            if isinstance(row.get(key), list):
+                raise BadInput(f"x and by must be columns of numbers or names, not {key}, which holds a list")
+    return x, y, found
 
 
 def _guesses(key):
@@ -58,7 +76,7 @@ def words(key: str, short: bool = False) -> str:
     """`fct_us.short.p99.9` -> `short flow completion time, p99.9`; if `short`, `FCT short p99.9`."""
     parts = [_strip(part) for part in _parts(key)]
     if parts[0] in ("workload", "fabric", "offered", "throughput") and len(parts) > 1:
-        parts = parts[1:] if parts[1] != "kind" else parts[:1]
+        parts = parts[1:] if parts[1] not in ("kind", "name") else parts[:1]
     if short:
         return " ".join("FCT" if p == "fct" else p.replace("_", " ") for p in parts)
     named = [_WORDS.get(p, p.replace("_", " ")) for p in parts]

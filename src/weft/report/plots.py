@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.files import replaced
-from weft.metrics import occupancy, throughput
+from weft.metrics import occupancy, statistics, throughput
 from weft.report import keys
 from weft.units import Gbps, us
 
@@ -24,6 +24,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 3)), (0, (3, 1.5)), (0, (1, 3)))
 FORMATS = ("svg", "pdf", "png")
+FEW = 8  # points of a logarithmic axis that get a tick each
 
 
 def line_style(k: int) -> dict:
@@ -145,39 +146,42 @@ class Plot:
 
 
 @_styled
-def plot(rows, *, x, y, by=None, title=None, xscale="linear", yscale=None, band=True) -> Plot:
+def plot(rows, *, x, y, by=None, title=None, xscale="linear", yscale=None, band="range", foot=None) -> Plot:
     """`y` against `x` over a table of runs, a line for each value of `by`.
 
-    rows are flat dicts (`Result.row()`); x, y and by are their keys, in short or in full. Runs that share x and `by`,
-    such as seeds, become one point at their mean; `band` shades from their least to their greatest, and the legend says
-    what else they differ in. Runs in which y does not exist are left out. yscale is "linear" or "log"; by default log
-    if the values span more than a factor 50.
+    rows are flat dicts (`Result.row()`); x, y and by are their keys, in short or in full; `by` may be a list of them.
+    Runs that share x and `by`, such as seeds, become one point at their mean, and the legend says what else they differ
+    in. `band` shades what the legend says: the "range" from their least to their greatest, "ci95", the 95 % interval
+    of the mean, or "sd", one standard deviation to either side; False shades nothing. Runs in which y does not exist
+    are left out. yscale is "linear" or "log"; by default log if the values span more than a factor 50. `foot` is said
+    under the picture.
     """
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
     fig, axes = _figure()
     data = _lines(axes[0], rows, x, y, by, band=band, xscale=xscale, yscale=yscale, title=title)
-    return Plot(fig, data)
+    return _with_foot(Plot(fig, data), foot)
 
 
 @_styled
-def fct_and_goodput(rows, *, x="load", by="fabric", tail="p99", title=None) -> Plot:
+def fct_and_goodput(rows, *, x="load", by="fabric", tail="p99", title=None, band="range", foot=None) -> Plot:
     """Two panels against load: completion time of short flows, at `tail`, and mean goodput of long ones."""
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
     fig, axes = _figure(panels=2)
-    data = _lines(axes[0], rows, x, f"fct_us.short.{tail}", by, title="Short flows")
+    data = _lines(axes[0], rows, x, f"fct_us.short.{tail}", by, title="Short flows", band=band)
     axes[0].set_ylabel(f"completion time, {tail} (µs)")
-    data += _lines(axes[1], rows, x, "goodput_gbps.long.mean", by, title="Long flows", legend=False)
+    data += _lines(axes[1], rows, x, "goodput_gbps.long.mean", by, title="Long flows", legend=False, band=band)
     axes[1].set_ylabel("goodput, mean (Gb/s)")
     if title:
         fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    return Plot(fig, data)
+    return _with_foot(Plot(fig, data), foot)
 
 
 @_styled
-def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=None, points=400) -> Plot:
+def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=None, points=400, foot=None) -> Plot:
     """Distribution of completion times; `results` is a Result, or a dict of them by name.
 
     `tail` draws the share of flows that take longer, on a logarithmic axis, so that the last per mille is seen too.
+    `foot` is said under the picture.
     """
     fig, axes = _figure()
     ax, data = axes[0], []
@@ -197,7 +201,7 @@ def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=N
         ax.set_ylim(0, 1.02)
         ax.set_ylabel("share of flows")
     _finish(ax, title or "Flow completion time", legend=len(data) and len(_named(results)) > 1)
-    return Plot(fig, data)
+    return _with_foot(Plot(fig, data), foot)
 
 
 @_styled
@@ -306,21 +310,20 @@ def _named(results):
     return list(results.items()) if isinstance(results, dict) else [("", results)]
 
 
-def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title=None, legend=True):
+BANDS = {"range": "range", "ci95": "95 % interval of the mean", "sd": "standard deviation"}
+
+
+def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, title=None, legend=True):
     """Draw the lines of `plot` and return their points."""
     for name, scale in (("xscale", xscale), ("yscale", yscale)):
         require(scale in (None, "linear", "log"), name, "linear or log", scale)
-    x, y, by = keys.find(rows, x), keys.find(rows, y), by and keys.find(rows, by)
-    for row in rows:
-        if not isinstance(row.get(y), int | float | None):
-            raise BadInput(f"y must be a column of numbers, not {y}, which holds {row[y]!r}")
-        for key in (x, by):
-            if key and isinstance(row.get(key), list):
-                raise BadInput(f"x and by must be columns of numbers or names, not {key}, which holds a list")
+    band = "range" if band is True else band
+    require(band is False or band in BANDS, "band", f"one of {', '.join(BANDS)}, or false", band)
+    x, y, by = keys.axes(rows, x=x, y=y, by=by)
     groups: dict = {}
     for row in rows:
         if row.get(x) is not None and row.get(y) is not None:
-            groups.setdefault(row.get(by) if by else "", {}).setdefault(row[x], []).append(row)
+            groups.setdefault(tuple(row.get(one) for one in by), {}).setdefault(row[x], []).append(row)
     if not groups:
         raise BadInput(f"at least one run must have both {x} and {y}, not none")
     names = list(dict.fromkeys(at for points in groups.values() for at in points))
@@ -328,9 +331,9 @@ def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title
     data = []
     for k, (name, points) in enumerate(groups.items()):
         at = list(points) if named else sorted(points)
-        values = [[row[y] for row in points[here]] for here in at]
-        mean, low, high = [float(np.mean(v)) for v in values], [min(v) for v in values], [max(v) for v in values]
-        style = {**line_style(k), "label": _say(by, name)}
+        spans = [_span([row[y] for row in points[here]], band) for here in at]
+        mean, low, high = ([span[n] for span in spans] for n in range(3))
+        style = {**line_style(k), "label": ", ".join(_say(one, value) for one, value in zip(by, name, strict=True))}
         colour = style["color"]
         if named:
             aside = 0.5 * ((k + 1) / (len(groups) + 1) - 0.5)
@@ -342,15 +345,17 @@ def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title
             if band and low != high:
                 ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
             ax.plot(at, mean, **style)
+        drawn = {} if band in ("range", False) else {"band": band}
         for here, m, lo, hi in zip(at, mean, low, high, strict=True):
-            point = {by or "series": name, x: here, "mean": m, "min": lo, "max": hi, "runs": len(points[here])}
+            of = dict(zip(by, name, strict=True)) if by else {"series": ""}
+            point = {**of, x: here, "mean": m, "min": lo, "max": hi, "runs": len(points[here]), **drawn}
             data.append({"y": y, **point})
     if named:
         ax.set_xticks(range(len(names)), [str(name) for name in names])
         ax.set_xlim(-0.5, len(names) - 0.5)
         ax.grid(axis="x", visible=False)
     elif xscale == "log":
-        _log(ax, "x")
+        _log(ax, "x", sorted(names))
     least, greatest = min(point["min"] for point in data), max(point["max"] for point in data)
     if yscale == "log" or (yscale is None and least > 0 and greatest > 50 * least):
         _log(ax, "y")
@@ -358,25 +363,41 @@ def _lines(ax, rows, x, y, by, *, band=True, xscale="linear", yscale=None, title
         ax.set_ylim(bottom=0)
     ax.set_xlabel(keys.label(x))
     ax.set_ylabel(keys.label(y))
-    note = _note(groups, x, by) if band else None
+    note = _note(groups, x, by, band) if band else None
     _finish(ax, title, legend=legend and (len(groups) > 1 or note is not None), note=note)
     return data
 
 
-def _note(groups, x, by):
+def _span(values, band):
+    """(mean, low, high) of what became one point."""
+    found = statistics.estimate(values)
+    if band == "ci95":
+        return found.mean, *(found.ci95 or (found.mean, found.mean))
+    if band == "sd":
+        return found.mean, found.mean - (found.sd or 0), found.mean + (found.sd or 0)
+    return found.mean, min(values), max(values)
+
+
+def _note(groups, x, by, band):
     """What became one point: how many runs, and in what besides the seed they differ, lest an average hide it."""
     points = [runs for group in groups.values() for runs in group.values()]
     least, most = min(map(len, points)), max(map(len, points))
     if most == 1:
         return None
+    told = tuple(one[: -len("name")] for one in (x, *by) if one in ("fabric.name", "workload.name"))
     differ = [
         key
-        for key in points[0][0]
-        if key.startswith(("fabric.", "workload.")) and key not in (x, by)
+        for key in dict.fromkeys(key for runs in points for run in runs for key in run)
+        if key.startswith(("fabric.", "workload.")) and key not in (x, *by) and not key.startswith(told)
         and any(len({repr(run.get(key)) for run in runs}) > 1 for runs in points)
     ]  # fmt: skip
-    over = f"mean and range of {most} runs" if least == most else f"mean and range of {least} to {most} runs"
-    return over + (f",\ndiffering in {', '.join(keys.words(key) for key in differ)}" if differ else "")
+    if "fabric.name" in differ:
+        differ = [key for key in differ if not key.startswith("fabric.") or key == "fabric.name"]
+    count = f"{most} runs" if least == most else f"{least} to {most} runs"
+    over = f"mean and {BANDS[band]} of {count}" if band != "ci95" else f"mean of {count} and its 95 % interval"
+    shown = [keys.words(key) for key in differ]
+    shown = [*shown[:4], f"{len(shown) - 4} more"] if len(shown) > 5 else shown
+    return over + (f",\ndiffering in {', '.join(shown)}" if shown else "")
 
 
 def _say(by, name):
@@ -384,6 +405,13 @@ def _say(by, name):
     if isinstance(name, str) or by is None:
         return str(name)
     return f"{keys.words(by)} {name:g}" if isinstance(name, float) else f"{keys.words(by)} {name}"
+
+
+def _with_foot(made, foot):
+    """The picture with a line under it."""
+    if foot:
+        made.figure.supxlabel(foot, x=0.01, ha="left", fontsize=7, color="#B03A2E")
+    return made
 
 
 def _mark_percentiles(ax, count):
@@ -394,14 +422,20 @@ def _mark_percentiles(ax, count):
         ax.text(at, height, f" p{p:g} = {at}", transform=top, va="top", fontsize=8, color="#333333")
 
 
-def _log(ax, axis):
-    """A logarithmic axis labelled 1, 10, 1,000 rather than in powers, where the numbers are short enough to be read."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+def _log(ax, axis, points=()):
+    """A logarithmic axis labelled 1, 10, 1,000 rather than in powers, where the numbers are short enough to be read.
+
+    Where there are few points it is labelled at them: 8, 16, 32, 64 and not a lone 10.
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
     (ax.set_xscale if axis == "x" else ax.set_yscale)("log")
     lines = ax.xaxis if axis == "x" else ax.yaxis
     lines.set_major_formatter(FuncFormatter(_decade))
     lines.set_minor_formatter(NullFormatter())
+    if 1 < len(points) <= FEW:
+        lines.set_major_locator(FixedLocator(list(points)))
+        lines.set_minor_locator(NullLocator())
 
 
 def _decade(value, _):

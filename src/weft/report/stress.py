@@ -59,10 +59,10 @@ def conclusions(study, vary: list[str], metrics: list[str], workers: int = 1) ->
                     flips = bool(ratio and base and (ratio > 1) != (base > 1))
                     table.append(
                         {
-                            "workload": str(workload),
+                            "workload": study.workload_called[workload],
                             "metric": metric,
-                            "fabric": _short(fabric),
-                            "against": _short(study.fabrics[0]),
+                            "fabric": study.called[fabric],
+                            "against": study.called[study.fabrics[0]],
                             "varied": name,
                             "ratio": ratio,
                             "moved_percent": moved,
@@ -70,10 +70,6 @@ def conclusions(study, vary: list[str], metrics: list[str], workers: int = 1) ->
                         }
                     )
     return table
-
-
-def _short(fabric) -> str:
-    return getattr(fabric, "transport", type(fabric).__name__.lower())
 
 
 def conclusions_text(table: list[dict]) -> str:
@@ -84,7 +80,7 @@ def conclusions_text(table: list[dict]) -> str:
         block.setdefault(line["metric"], {}).setdefault(line["varied"].split()[0], []).append(line)
     out = []
     for (workload, fabric, against), metrics in blocks.items():
-        head = ["", "as it is", *(what for what in next(iter(metrics.values())) if what != "as")]
+        head = ["ratio of", "as it is", *(what for what in next(iter(metrics.values())) if what != "as")]
         rows = [head] + [[metric, *(_span(lines) for lines in kinds.values())] for metric, kinds in metrics.items()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -120,6 +120,9 @@ def runs_table(rows: list[dict], columns=None) -> Table:
         table.add_column(keys.label(key, short=True), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(number(row.get(key)) for key in chosen))
+    windows = dict.fromkeys(row["throughput.window"] for row in rows if row.get("throughput.window"))
+    if windows and any(key.startswith("throughput.") for key in chosen):
+        table.caption, table.caption_justify = Text(f"throughput is {' or '.join(windows)}", style="dim"), "left"
     return table
 
 
@@ -127,6 +130,10 @@ def _differing(rows):
     known = list(dict.fromkeys(k for row in rows for k in row))
     asked = [k for k in known if k.startswith(("fabric.", "workload.")) or k == "seed"]
     asked = [k for k in asked if not k.endswith(".class")]  # the kind says it, shorter
+    for what in ("fabric.", "workload."):  # of one kind, what differs; of several, what they are called
+        if what + "name" in known:
+            several = len({row.get(what + "kind") for row in rows}) > 1
+            asked = [k for k in asked if not k.startswith(what) or (k == what + "name") == several]
     varies = [k for k in asked if len({repr(row.get(k)) for row in rows}) > 1]
     measured = [k for k in _MAIN if any(row.get(k) is not None for row in rows)]
     return [*varies, *measured] or known[:8]

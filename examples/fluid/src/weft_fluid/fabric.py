@@ -10,7 +10,7 @@ from weft.units import Gbps, Rate, Time, param, s
 
 @dataclass(frozen=True, kw_only=True)
 class Fluid(Fabric):
-    """An ideal switch: no header, no queue, no delay but that of two cables; what a fair fabric of such links could do at best."""
+    """An ideal switch: no header, no queue, no delay but of two cables; what a fair fabric could do at best."""
 
     releases = True
     link_fields = {"rate": "link", "propagation": "propagation"}

@@ -41,9 +41,7 @@ class Shoal(Fabric):
     guard: Time = param(2750, "dark time at the start of a slot while circuits change")
     slot: Time | None = param(None, "length of a slot, instead of the one computed from cell, link and guard")
     delay: int | None = param(None, "slots a cell travels beyond the one it is sent in")
-    propagation: Time = param(
-        0, "time along a cable; cells cross two from node to node, four where switches are a Clos"
-    )
+    propagation: Time = param(0, "time along a cable; a cell crosses two from node to node, four in a Clos of switches")
     path: Time | None = param(None, "the same from node to node, cables and switches together; rounded up to slots")
     schedule: Literal["auto", "rotation", "mirrored"] = param("auto", "order in which nodes face each other")
     rules: Literal["paper", "released", "literal"] = param(
