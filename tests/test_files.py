@@ -88,9 +88,9 @@ def test_a_planted_link_beside_a_file_is_not_written_through(tmp_path, monkeypat
     victim.write_text("mine")
     monkeypatch.setattr(files, "token_hex", lambda n: "0" * 2 * n)  # as if it were guessed
     files.beside(tmp_path / "numbers.csv").symlink_to(victim)
-    with pytest.raises(WeftError, match=r"numbers.csv cannot be written: file exists$"):
-        with replaced(tmp_path / "numbers.csv") as fresh:
-            fresh.write_text("1")
+    wrong = pytest.raises(WeftError, match=r"numbers.csv cannot be written: file exists$")
+    with wrong, replaced(tmp_path / "numbers.csv") as fresh:
+        fresh.write_text("1")
     assert victim.read_text() == "mine"
 
 

@@ -23,7 +23,7 @@ CHAINING = 640  # the same where flows are put together one by one: lists of num
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM during a run. `result` is what was seen until then; the checkpoint, if there is to be one, is on disk."""
+    """Ctrl-C or SIGTERM during a run. `result` is what was seen until then; a checkpoint, if asked for, is on disk."""
 
     def __init__(self, result: Result):
         super().__init__("interrupted")

@@ -54,8 +54,8 @@ def replaced(path, *, own: bool = False, flush: bool = False):
     """Yield the path of a fresh file that takes the place of `path` when the block ends, and vanishes if it fails.
 
     A path that a user wrote may be a link, which stays, and what it leads to is replaced; or no file, such as
-    /dev/stdout, which is written as it is. With `own` the name is weft's, and whatever lies there gives way: a link that
-    others planted leads nowhere. With `flush` the disk has every byte before the name is there.
+    /dev/stdout, which is written as it is. With `own` the name is weft's, and whatever lies there gives way: a link
+    that others planted leads nowhere. With `flush` the disk has every byte before the name is there.
     """
     place = resolved(os.path.dirname(path) or ".") / os.path.basename(path) if own else resolved(path)
     fresh = beside(place)

@@ -1,9 +1,11 @@
 """The way to a scheduler: somebody's client, an address, or a cluster made of this machine's processes."""
 
 import logging
+import signal
 import socket
 import threading
 import time
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from distributed import Client, LocalCluster
@@ -12,7 +14,6 @@ from weft.cluster import MUST
 from weft.cluster.worker import MEMORY
 from weft.errors import BadInput, WeftError, require
 from weft.experiment import may_have
-from weft.study import _ignored_interrupt
 
 CONNECT = 5  # s of wall time within which a scheduler must answer
 AGAIN = 60  # s within which one that was lost must be back
@@ -133,3 +134,16 @@ def _deaf(address) -> str | None:
     if isinstance(said, Exception):
         return (getattr(said, "strerror", None) or str(said)).lower()
     return said or None
+
+
+@contextmanager
+def _ignored_interrupt():
+    """Processes that are started in any thread ignore Ctrl-C; outside the main thread nobody can see to that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -390,7 +390,7 @@ def _offered(fabric, workload, flows):
 
 def _write_json(path, data):
     text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    path.write_bytes(text.encode("utf-8", "backslashreplace"))  # \udcff, JSON's own, for a byte of a path that is no text
+    path.write_bytes(text.encode("utf-8", "backslashreplace"))  # a byte of a path that is no text: \udcff
 
 
 def _read_json(folder, name):
