@@ -7,9 +7,10 @@ import pytest
 FLAGS = ("--link", "10Gbps", "--trunk", "40Gbps", "--load", "1", "--frames", "50")
 
 
+@pytest.mark.parametrize("words", [("groomer",), ("run", "groomer")])
 @pytest.mark.parametrize(("protocol", "round_trip"), [("eep", 728.0), ("802.1ad", 13281.6)])
-def test_the_round_trip_is_reported(weft, protocol, round_trip):
-    said = weft("groomer", "--protocol", protocol, "--frame", 1500, "--json")
+def test_the_round_trip_is_reported(weft, words, protocol, round_trip):
+    said = weft(*words, "--protocol", protocol, "--frame", 1500, "--json")
     found = json.loads(said.out)
     assert (said.code, said.err, found["protocol"], found["frame"]) == (0, "", protocol, "1500")
     assert found["round_trip_ns"] == round_trip and found["jitter_ns"] == 0 and found["frames"] == 400

@@ -1,6 +1,7 @@
 """`weft run FABRIC WORKLOAD`: flags from the two descriptions, one run, its result."""
 
 import inspect
+from importlib import import_module
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -12,6 +13,9 @@ from weft.cli.options import RUNNING, Running, say
 from weft.errors import Unusable, WeftError
 
 
+ALONE = {"groomer": "weft.cli.groomer"}  # what brings its own traffic: `weft run groomer` is `weft groomer`
+
+
 def make(tokens) -> App:
     """The command; if the tokens already name a fabric, with that one only."""
     app = App(name="run", help="Carry a workload over a fabric, and say what came out.", help_format="markdown")
@@ -19,6 +23,8 @@ def make(tokens) -> App:
     if asked and (asked[0] in names or ":" in asked[0]):
         app.command(_fabric(asked[0], tokens[1:2]))
         return app
+    for name in ALONE:
+        app.command(import_module(ALONE[name]).app)
     for name in names:
         try:
             app.command(_fabric(name))
