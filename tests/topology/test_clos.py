@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weft.errors import BadInput
-from weft.topology.clos import TOPOLOGIES, topology
+from weft.topology.clos import TOPOLOGIES, suited, topology
 from weft.topology.graph import from_edges
 from weft.topology.routes import HERE, require_connected, routes
 from weft.units import Gbps, us
@@ -165,3 +165,12 @@ def test_routes_avoid_links_that_are_down():
 def test_near_sizes_are_named_below_and_above_however_far_the_next_one_is():
     with pytest.raises(BadInput, match=r"near: 16, 54, 128, 250"):
         network("fattree", 64)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "oversubscription", "name"),
+    [(16, 1.0, "fattree"), (54, 1.0, "fattree"), (64, 1.0, "clos"), (64, 4.0, "fattree"), (8, 1.0, "clos")],
+)
+def test_hosts_that_fit_no_fat_tree_are_suited_by_a_clos(hosts, oversubscription, name):
+    assert suited(hosts, oversubscription) == name
+    assert network(name, hosts, oversubscription=oversubscription).hosts == hosts

@@ -60,6 +60,13 @@ def leafspine(hosts: int, link: int, delay: int, radix: int = 64, oversubscripti
     return build([f"h{h}" for h in range(hosts)], switches, links)
 
 
+def suited(hosts: int, oversubscription: float = 1.0) -> str:
+    """The topology that so many hosts fit: a fat tree if they can, or else the smallest folded Clos."""
+    _check_oversubscription(oversubscription)
+    whole = (oversubscription * k * k * k / 4 for k in range(2, 130, 2) if (oversubscription * k / 2) % 1 == 0)
+    return "fattree" if hosts in whole else "clos"
+
+
 def clos(hosts: int, link: int, delay: int, radix: int = 64, oversubscription: float = 1.0) -> Topology:
     """The smallest folded Clos of `radix`-port switches for `hosts`: one switch, two tiers, or a fat tree."""
     if hosts <= radix:

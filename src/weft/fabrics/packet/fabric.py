@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from weft.fabrics.network.fabric import Network
-from weft.topology.clos import topology
+from weft.topology.clos import suited, topology
 from weft.topology.graph import Topology
 from weft.units import param
 
@@ -17,11 +17,16 @@ class Packet(Network):
     fields that are None leave it at that. Queue lengths and windows count full-size packets.
     """
 
-    topology: str = param("fattree", "fattree, leafspine, clos, single, dumbbell, tree, or a csv of a,b,rate,delay")
+    topology: str = param(
+        "auto",
+        "fattree, leafspine, clos, single, dumbbell, tree, or a csv of a,b,rate,delay; auto is a fat tree if the hosts "
+        "fit one, or else clos",
+    )
     radix: int = param(64, "ports of a switch, in leafspine and clos")
     oversubscription: float = param(1.0, "how many times more hosts than uplinks an edge switch has")
 
     @cached_property
     def graph(self) -> Topology:
         """The network as a graph."""
-        return topology(self.topology, self.hosts, self.link, self.delay, self.radix, self.oversubscription)
+        name = suited(self.hosts, self.oversubscription) if self.topology == "auto" else self.topology
+        return topology(name, self.hosts, self.link, self.delay, self.radix, self.oversubscription)
