@@ -15,7 +15,7 @@ import numpy as np
 from weft.engine.jit import inlined
 
 PENDING, FIRST, LAST, GAP, EARLIEST, TIME, FLOW = range(7)  # columns of `waits`
-COLUMNS = 7
+COLUMNS = 8  # a row is a line of the cache
 EDGE = 3  # numbers in `successors` for each edge: the flow, and what this edge adds to its gap, in two halves
 HALF = 31  # bits of a half
 LOW = (1 << HALF) - 1

@@ -238,7 +238,7 @@ class Arrays:
     via: np.ndarray  # (slots, reach) uint16  NDP: the path that a segment was sent by
     score: np.ndarray  # (slots, paths, 3) int32  NDP: of each path, segments answered, segments failed, 1 if left out
     traffic: np.ndarray  # (flows,) TRAFFIC  the table of flows
-    waits: np.ndarray  # (flows, 7) int64, or no rows  flows that wait for flows, see weft.engine.calendar
+    waits: np.ndarray  # (flows, 8) int64, or no rows  flows that wait for flows, see weft.engine.calendar
     successors: np.ndarray  # int32  those that each of them releases
     print: np.ndarray  # (2,) uint64  the fingerprint so far
 

@@ -152,7 +152,7 @@ class State(NamedTuple):
     active: np.ndarray  # (n,) int64 [i]  the flow that sender i served last, or NOBODY
     before: np.ndarray  # (n,) int64 [i]  the flow before the one it offers now
     arrived: np.ndarray  # (1,) int64  flows that have started, of those that wait for no other
-    waits: np.ndarray  # (f, 7) int64, or no rows  flows that wait for flows, see weft.engine.calendar
+    waits: np.ndarray  # (f, 8) int64, or no rows  flows that wait for flows, see weft.engine.calendar
     successors: np.ndarray  # int32  those that each of them releases
     # what was seen
     count: np.ndarray  # type: ignore[assignment]  # int64  see Count

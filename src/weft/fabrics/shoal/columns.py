@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     dst: np.ndarray  # (flows,) int32    [f]
     cells: np.ndarray  # (flows,) int64  [f]     how many it has
     start: np.ndarray  # (flows,) int64  [f]     slot in which it starts, ascending among those that wait for nobody
-    waits: np.ndarray  # (flows, 7) int64, or no rows: who waits for whom, see weft.engine.calendar
+    waits: np.ndarray  # (flows, 8) int64, or no rows: who waits for whom, see weft.engine.calendar
     successors: np.ndarray  # int32             whom each flow releases
 
 

@@ -106,7 +106,7 @@ class FastState(NamedTuple):
     work: np.ndarray  # (n + 64,) uint32            who has anything to do, or which cells go on; scratch
     some: np.ndarray  # (n + 64,) uint32            who may release a cell, or which cells have arrived; scratch
     word: np.ndarray  # (n + 64,) uint64            the seats that may; scratch
-    waits: np.ndarray  # (flows, 7) int64, or no rows     see weft.engine.calendar
+    waits: np.ndarray  # (flows, 8) int64, or no rows     see weft.engine.calendar
     successors: np.ndarray  # int32                       whom each flow releases
     tally: np.ndarray  # (TALLY,) int64            see `columns`
     print: np.ndarray  # (2,) uint64               the fingerprint

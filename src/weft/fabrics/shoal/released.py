@@ -75,7 +75,7 @@ class ReleasedState(NamedTuple):
     received: np.ndarray  # (n,) int64
     lengths: np.ndarray  # (256,) int64
     quiet: np.ndarray  # (1,) int64      slots for which no cell has moved
-    waits: np.ndarray  # (flows, 7) int64, or no rows
+    waits: np.ndarray  # (flows, 8) int64, or no rows
     successors: np.ndarray  # int32
     tally: np.ndarray  # (col.TALLY,) int64
     print: np.ndarray  # (2,) uint64

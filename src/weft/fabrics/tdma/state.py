@@ -83,7 +83,7 @@ class State(NamedTuple):
     to: np.ndarray  # (ring, most) int32
     given: np.ndarray  # (ring, most) int64  bytes
     path: np.ndarray  # (ring, most, hops) int32  ports, -1 beyond the last
-    waits: np.ndarray  # (f, 7) int64, or no rows  flows that wait for flows, see weft.engine.calendar
+    waits: np.ndarray  # (f, 8) int64, or no rows  flows that wait for flows, see weft.engine.calendar
     successors: np.ndarray  # int32  those that each of them releases
 
 

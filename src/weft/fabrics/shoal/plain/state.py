@@ -89,7 +89,7 @@ class PlainState(NamedTuple):
     missed: np.ndarray  # (n, n) int32     [j, i]  1 + epoch in which j missed i's cell, 0 if it hears it
     marks: np.ndarray  # (n * classes / 8,) uint64  seats that are taken; scratch
     work: np.ndarray  # (n + 64,) int32            who has anything to do; scratch
-    waits: np.ndarray  # (flows, 7) int64, or no rows
+    waits: np.ndarray  # (flows, 8) int64, or no rows
     successors: np.ndarray  # int32
     tally: np.ndarray  # (PLAIN_TALLY,) int64
     print: np.ndarray  # (2,) uint64

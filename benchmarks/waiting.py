@@ -1,0 +1,119 @@
+"""Flows that wait for flows: what releasing them costs a kernel, and what it costs where nobody waits.
+
+A chain runs once with its flows waiting for each other, and once as a table in which every flow starts when the chain
+released it: the same cells at the same moments, without a calendar. Both take turns; a ratio is that of two runs in a row,
+and their median counts, because a machine that others use is slower at one time than at another. Compilation is left out.
+The last column says whether all flows ended at the same moments. `--quick` does a tenth of the work.
+
+    ring      all-reduce of 1 GB among 512 nodes of a Shoal rack, its first steps; at least 0.8 of the independent rate
+    small     flows of some cells in chains on each kind of kernel, every flow with a predecessor; at most 5 % slower
+
+`--before DIR` runs a table in which nobody waits with the sources in DIR/src as well, in processes of their own that take
+turns with ours: an older checkout shows what the mechanism costs those who do not use it.
+"""
+
+import os
+import subprocess
+import sys
+from statistics import median
+from time import process_time
+
+import numpy as np
+
+import weft
+from weft.units import KB, ms, ns, us
+from weft.workload import Flows, Poisson
+
+FAR = 1 << 61  # a start that no run reaches
+
+
+def chains(nodes, count, size):
+    """`count` flows of `size` bytes in as many chains as there are nodes, each node sending to five others in turn."""
+    src = np.arange(count) % nodes
+    dst = (src + 1 + np.arange(count) // nodes % 5) % nodes
+    after = [[] if f < nodes else [f - nodes] for f in range(count)]
+    return Flows.of(nodes=nodes, src=src, dst=dst, size=size, start=0, after=after, delay=1 * ns)
+
+
+def independent(flows, finish):
+    """The same flows, each starting when it was released; those that were not start beyond the end."""
+    released = flows.released(finish)
+    start = np.where(released < 0, FAR, released)
+    return Flows.of(nodes=flows.nodes, src=flows.src, dst=flows.dst, size=flows.size, start=start, id=flows.id)
+
+
+def timed(fabric, flows, until):
+    """(CPU seconds, observation) of a run, compiled before."""
+    run = fabric.prepare(flows, seed=1)
+    run.compile()
+    began = process_time()
+    run.advance(until=until)
+    return process_time() - began, run.observe()
+
+
+def compare(name, fabric, flows, until, turns):
+    """Print the two rates and their ratio."""
+    _, seen = timed(fabric, flows, until)
+    free = independent(flows, seen.finish)
+    spent = [[], []]
+    for turn in range(turns):
+        for k in (0, 1) if turn % 2 else (1, 0):
+            seconds, again = timed(fabric, (flows, free)[k], until)
+            spent[k].append(seconds)
+            if k:
+                ended = again.finish
+    moved = sum(seen.carried.values())
+    waiting, alone = (moved / min(seconds) / 1e6 for seconds in spent)
+    ratio = median(b / a for a, b in zip(*spent, strict=True))
+    done = int((seen.finish >= 0).sum())
+    same = "same" if np.array_equal(ended[np.argsort(free.id)], seen.finish[np.argsort(flows.id)]) else "other"
+    print(f"{name:34} {len(flows):8,} {done:8,} {waiting:9.2f} {alone:11.2f} {ratio:6.3f}  {same}", flush=True)
+
+
+def nobody(quick):
+    """CPU seconds of a table in which nobody waits: many small flows, so that ends count."""
+    flows = Poisson(load=0.8, sizes="fixed:1KB", flows=20_000 if quick else 200_000)
+    rack = weft.Shoal(nodes=64)
+    table = flows.draw(nodes=64, link=rack.link, seed=1)
+    timed(rack, table, 1 * us)
+    return min(timed(rack, table, None)[0] for _ in range(3))
+
+
+def against(folder, quick):
+    """Print what nobody's waiting costs, in turns with another checkout."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    best = {here: float("inf"), folder: float("inf")}
+    for _ in range(2 if quick else 4):
+        for place in best:
+            command = [sys.executable, __file__, "--nobody", *(["--quick"] if quick else [])]
+            environment = os.environ | {"PYTHONPATH": os.path.join(place, "src")}
+            out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+            best[place] = min(best[place], float(out))
+    ours, theirs = best.values()
+    print(f"nobody waits: {ours:.3f} s here, {theirs:.3f} s there, {ours / theirs:.3f} times")
+
+
+def main():
+    quick = "--quick" in sys.argv[1:]
+    if "--nobody" in sys.argv[1:]:
+        print(nobody(quick))
+        return
+    print("                                      flows     done   M/s here  M/s without  ratio  events")
+    turns = 5 if quick else 9
+    rack = weft.Shoal(nodes=512)
+    ring = weft.AllReduce(bytes=10**9).draw(nodes=512, link=rack.link, seed=1)
+    compare("ring of 512, 1 GB: cells", rack, ring, (500 if quick else 2000) * us, turns)
+    count = 4_000 if quick else 40_000
+    for name, fabric, size in (
+        ("shoal of 64: cells", weft.Shoal(nodes=64), 2 * KB),
+        ("crossbar of 64: cells", weft.Crossbar(ports=64), 2 * KB),
+        ("ndp, 64 hosts: packet hops", weft.Packet(hosts=64, transport="ndp"), 4 * KB),
+        ("dctcp, 64 hosts: packet hops", weft.Packet(hosts=64, transport="dctcp"), 4 * KB),
+    ):
+        compare(name, fabric, chains(fabric.nodes, count, size), 1000 * ms, turns)
+    if "--before" in sys.argv[1:]:
+        against(sys.argv[sys.argv.index("--before") + 1], quick)
+
+
+if __name__ == "__main__":
+    main()
