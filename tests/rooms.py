@@ -43,6 +43,7 @@ SMALL = {
         weft.TDMA(nodes=6, scheduler="bvn", slot=3 * us, guard=100 * ns, round=20 * us, lag=0, jitter=0, delay=0,
                   send_buffer=8 * KB, receive_buffer=20 * KB, reading=5 * Gbps),
     ],
+    "ideal": [weft.Ideal(nodes=8), weft.Ideal(nodes=9, propagation=700 * ns)],
 }  # fmt: skip
 FLOWS = [
     weft.Poisson(load=0.7, sizes="fixed:5KB", flows=60),

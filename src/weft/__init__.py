@@ -23,6 +23,7 @@ _WHERE = {
     "Packet": "weft.fabrics.packet",
     "Merchant": "weft.fabrics.merchant.fabric",
     "TDMA": "weft.fabrics.tdma",
+    "Ideal": "weft.fabrics.ideal",
     # how it is run
     **dict.fromkeys(("run", "Interrupted"), "weft.experiment"),
     "Checkpoint": "weft.checkpoint",

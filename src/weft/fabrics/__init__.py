@@ -6,4 +6,5 @@ FABRICS = {
     "packet": "weft.fabrics.packet:Packet",
     "merchant": "weft.fabrics.merchant.fabric:Merchant",
     "tdma": "weft.fabrics.tdma:TDMA",
+    "ideal": "weft.fabrics.ideal:Ideal",
 }

@@ -1,0 +1,5 @@
+"""The ideal switch: a bound to hold other fabrics against."""
+
+from weft.fabrics.ideal.fabric import Ideal
+
+__all__ = ["Ideal"]
