@@ -44,6 +44,15 @@ SMALL = {
                   send_buffer=8 * KB, receive_buffer=20 * KB, reading=5 * Gbps),
     ],
     "ideal": [weft.Ideal(nodes=8), weft.Ideal(nodes=9, propagation=700 * ns)],
+    "stardust": [
+        weft.Stardust(hosts=16),
+        weft.Stardust(adapters=4, uplinks=2, lane=10 * Gbps, transport="dctcp", mark=20 * KB),
+        weft.Stardust(hosts=9, adapters=3, uplinks=4, tiers=1, lane=10 * Gbps, link=10 * Gbps, cell=512, whole=True,
+                      classes="strict", low_latency=True, packing=False),
+        weft.Stardust(hosts=16, tiers=3, cell=64, mtu=9000, fci=2, fci_window=1 * us, nic="fair"),
+        weft.Stardust(hosts=16, rto=300 * us, period=1 * us, fail="uplink 1.0 at 3us until 90us, "
+                      "switch element2.0 at 5us until 60us"),
+    ],
 }  # fmt: skip
 FLOWS = [
     weft.Poisson(load=0.7, sizes="fixed:5KB", flows=60),

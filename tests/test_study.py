@@ -28,7 +28,7 @@ from weft.workload import Planned
 
 RACK = weft.Shoal(nodes=8)
 SOME = weft.Poisson(load=0.5, sizes="fixed:20KB", flows=30)
-UNKNOWN = "a fabric must be module:Class or one of shoal, crossbar, packet, merchant, tdma, fluid, not 'shaol'"
+UNKNOWN = "a fabric must be module:Class or one of shoal, crossbar, packet, merchant, tdma, stardust, fluid, not 'shaol'"
 STUDY = weft.Study(fabrics=[RACK], workloads=[SOME, replace(SOME, load=0.8)], seeds=[1, 2])
 
 FILE = """

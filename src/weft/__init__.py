@@ -24,6 +24,7 @@ _WHERE = {
     "Merchant": "weft.fabrics.merchant.fabric",
     "TDMA": "weft.fabrics.tdma",
     "Ideal": "weft.fabrics.ideal",
+    "Stardust": "weft.fabrics.stardust",
     # how it is run
     **dict.fromkeys(("run", "Interrupted"), "weft.experiment"),
     "Checkpoint": "weft.checkpoint",

@@ -7,4 +7,5 @@ FABRICS = {
     "merchant": "weft.fabrics.merchant.fabric:Merchant",
     "tdma": "weft.fabrics.tdma:TDMA",
     "ideal": "weft.fabrics.ideal:Ideal",
+    "stardust": "weft.fabrics.stardust:Stardust",
 }

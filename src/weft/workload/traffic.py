@@ -15,7 +15,7 @@ import numpy as np
 
 from weft import random
 from weft.errors import require
-from weft.units import param
+from weft.units import Time, param, us
 from weft.workload.base import Workload
 from weft.workload.demand import Demand
 
@@ -201,6 +201,23 @@ class Bernoulli(Traffic):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Uniform(Traffic):
+    """The same for a length of time instead of a number of slots."""
+
+    duration: Time = param(100 * us, "when the run stops")
+    slots: int = param(LONGEST, "slots to run at most")
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(0 < self.duration <= 1 << 62, "duration", "above 0 ps and at most 53 days", self.duration)
+
+    @property
+    def until(self) -> int:
+        """When the run stops, in ps."""
+        return self.duration
+
+
+@dataclass(frozen=True, kw_only=True)
 class Diagonal(Traffic):
     """Two thirds of input i's cells are for output i, one third for output i + 1: two busy queues per input."""
 
@@ -304,6 +321,7 @@ class Multicast(Traffic):
 
 TRAFFIC = {
     "bernoulli": Bernoulli,
+    "uniform": Uniform,
     "diagonal": Diagonal,
     "log-diagonal": LogDiagonal,
     "hot-output": HotOutput,

@@ -1,0 +1,196 @@
+"""Fabric Elements and links, as parts of the kernel: cells wait, cross a link a slot, and choose the next.
+
+A device walks the links that lead to an adapter in turn, in an order that is drawn anew every few rounds (§5.3). A queue
+above a threshold sets the congestion bit of what joins it (§4.2). An element whose memory fills pauses those who send to
+it, as a last resort (§5.5); memory is shared by the links in one direction, because one pool for both could hold itself
+up: cells going up wait for an element above whose cells going down wait for this one.
+"""
+
+import numpy as np
+
+from weft.engine.bits import lowest, prefetch
+from weft.engine.jit import hot, part
+from weft.engine.random import below, word
+from weft.fabrics.stardust.state import (
+    BORN,
+    FCI,
+    LENGTHS,
+    adapters,
+    cells,
+    choices,
+    devices,
+    flying,
+    groups,
+    lengths,
+    link_at,
+    links,
+    queued,
+    wire,
+)
+
+NONE = -1
+ONE, ZERO = np.uint64(1), np.uint64(0)
+CONGESTED = np.uint64(1 << FCI)
+_6, _63 = np.uint64(6), np.uint64(63)
+
+
+@part
+def redraw(s, g):
+    """Draw a new order of the links of a group: Fisher and Yates, from the back."""
+    walk = choices(s)
+    first = np.int64(g.first)
+    for p in range(np.int64(g.count) - 1, 0, -1):
+        g.draws += 1
+        q = below(word(g.key, g.draws), p + 1)
+        walk[first + p], walk[first + q] = walk[first + q], walk[first + p]
+    g.rounds = 0
+
+
+@hot
+def next_link(s, group):
+    """The link of a group whose turn it is."""
+    g = groups(s)[np.uint64(group)]
+    if g.count == 1:
+        return np.int64(choices(s)[np.uint64(g.first)])
+    place = np.int64(g.place)
+    if place == 0:
+        if g.rounds >= s.redraw:
+            redraw(s, g)
+        g.rounds += 1
+    k = np.int64(choices(s)[np.uint64(g.first + place)])
+    place += 1
+    g.place = 0 if place == g.count else place
+    return k
+
+
+@hot
+def join(s, k, cell):
+    """Put a cell at the end of the queue of link k."""
+    link = link_at(s, k)
+    c = s.free_cell
+    if c != NONE:
+        s.free_cell = np.int64(cells(s)[np.uint64(c)].next)
+    else:
+        c = s.used_cells
+        if c == s.cells_size:  # memory would have had to overflow
+            s.overflows += 1
+            return
+        s.used_cells += 1
+    row = cells(s)[np.uint64(c)]
+    row.word = cell
+    row.next = NONE
+    n = np.int64(link.count)
+    if n == 0:
+        link.head = c
+        queued(s)[np.uint64(k) >> _6] |= ONE << (np.uint64(k) & _63)
+    else:
+        cells(s)[np.uint64(link.tail)].next = c
+    link.tail = c
+    n += 1
+    link.count = n
+    if n > link.peak:
+        link.peak = n
+
+
+@hot
+def leave(s, link):
+    """Take the first cell off a queue."""
+    c = np.int64(link.head)
+    row = cells(s)[np.uint64(c)]
+    link.head = row.next
+    link.count -= 1
+    row.next = s.free_cell
+    s.free_cell = c
+    return row.word
+
+
+@part
+def blocked(s, link):
+    """Whether the device that a link leads to has paused it."""
+    paused = devices(s)[link.to].paused
+    return paused & 1 != 0 or (link.down == 0 and paused != 0)
+
+
+@part
+def transmit(s, at, lose):
+    """Let every queue send its first cell; `at` is where the slot's cells lie on the wires."""
+    all_queued, all_links, all_lengths = queued(s), links(s), lengths(s)
+    line, bits_on = wire(s)[at], flying(s)[at]
+    from_, to = s.cables, s.cables + s.edge
+    for w in range(s.queued_size):
+        bits = all_queued[np.uint64(min(w + 1, s.queued_size - 1))]
+        while bits != ZERO:  # the first cells of the next queues
+            k = np.uint64(min(w + 1, s.queued_size - 1) << 6) + np.uint64(lowest(bits))
+            bits &= bits - ONE
+            prefetch(cells(s), np.int64(all_links[k].head))
+        bits = all_queued[np.uint64(w)]
+        sent = ZERO
+        while bits != ZERO:
+            b = np.uint64(lowest(bits))
+            bits &= bits - ONE
+            k = np.uint64(w << 6) + b
+            link = all_links[k]
+            n = np.int64(link.count)
+            if np.int64(k) >= from_ and np.int64(k) < to:
+                all_lengths[min(n, LENGTHS - 1)] += 1
+            if link.debt >= s.cell:  # control messages have had this slot
+                link.debt -= s.cell
+                s.skipped += 1
+                continue
+            if s.any_paused != 0 and blocked(s, link):
+                s.pauses += 1
+                continue
+            cell = leave(s, link)
+            if n == 1:
+                all_queued[np.uint64(w)] ^= ONE << b
+            if np.int64(k) < s.edge:
+                adapters(s)[np.uint64(link.frm)].waiting -= 1
+            s.hops += 1
+            if link.dead != 0:
+                lose(s, cell)
+                continue
+            line[k] = cell
+            sent |= ONE << b
+        bits_on[np.uint64(w)] = sent
+
+
+@part
+def look(s):
+    """Sum up what elements hold, and let those that are nearly full tell their neighbours to pause."""
+    all_devices, all_links = devices(s), links(s)
+    for v in range(s.adapters, s.devices_size):
+        all_devices[v].held_up = all_devices[v].held_down = 0
+    for k in range(s.edge, s.links_size):
+        link = all_links[k]
+        if link.count > 0:
+            device = all_devices[link.frm]
+            if link.down == 0:
+                device.held_up += link.count
+            else:
+                device.held_down += link.count
+    s.any_paused = 0
+    for v in range(s.adapters, s.devices_size):
+        d = all_devices[v]
+        d.most_up = max(d.most_up, d.held_up)
+        d.most_down = max(d.most_down, d.held_down)
+        if d.held_up > d.pool_up or d.held_down > d.pool_down:
+            s.overflows += 1
+        d.paused = d.pausing
+        d.pausing = (1 if d.held_down > d.stop_down else 0) | (2 if d.held_up > d.stop_up else 0)
+        if d.paused != 0:
+            s.any_paused = 1
+
+
+@part
+def charge(s, k, size):
+    """Let a control message of `size` bytes cross link k before what waits there; False if the link is dead."""
+    link = link_at(s, k)
+    if link.count > 0:  # else it takes time that nobody wants
+        link.debt += size
+    return link.dead == 0
+
+
+@hot
+def born(cell):
+    """The slot in which a cell entered the fabric, as far as its bits go."""
+    return cell >> np.uint64(BORN)

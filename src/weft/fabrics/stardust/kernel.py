@@ -1,0 +1,403 @@
+"""The kernels of Stardust: a slot of the fabric, the loop of hosts around it, and traffic that has no hosts.
+
+Cells cross links in slots, one cell of a link's rate long, in step in all of the fabric; hosts, ports and the schedulers
+of credits live in ps. While anything moves, a row of kind TICK comes with every slot:
+
+    units           traffic without hosts makes its packets
+    give_credits    schedulers of ports give what is due
+    pass_on         cells that have crossed a link join the next queue, or are at their adapter
+    inject          adapters put cells on their uplinks
+    transmit        every queue sends a cell
+
+Control messages are rows of their own, due when they arrive.
+"""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.bits import lowest, prefetch
+from weft.engine.jit import bare, hot, part
+from weft.engine.random import below, key, word
+from weft.fabrics.stardust.adapter import (
+    ask,
+    expire,
+    give_credits,
+    grow,
+    inject,
+    accept,
+    miss,
+    on_credit,
+    on_request,
+    receive,
+    throttle,
+    wake,
+)
+from weft.fabrics.stardust.element import CONGESTED, NONE, ONE, ZERO, join, leave, look, next_link, transmit
+from weft.fabrics.stardust.state import (
+    CREDIT,
+    DOWN,
+    EXPIRY,
+    MOST_ADAPTERS,
+    REQUEST,
+    ROWS,
+    TICK,
+    TO,
+    UP,
+    adapters,
+    asking,
+    bursts,
+    flying,
+    keep,
+    latency,
+    lengths,
+    link_at,
+    links,
+    members,
+    other,
+    port_at,
+    ports,
+    queued,
+    streams,
+    table,
+    took,
+    voq_at,
+    voqs,
+    wire,
+)
+from weft.hosts import loop, nic
+from weft.hosts.dcqcn import DCQCN
+from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network
+from weft.hosts.ndp import NDP
+from weft.hosts.state import packet_at, rows
+from weft.hosts.tcp import TCP
+from weft.workload.traffic import MEMBERS
+from weft.workload.traffic import ONE as WHOLE
+
+__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "renew")
+
+_32, _LOW = np.uint64(32), np.uint64(WHOLE - 1)
+_WHOLE = np.int64(WHOLE)
+_TO, _ADDRESS, _ROW = np.uint64(TO), np.uint64(MOST_ADAPTERS - 1), np.uint64((1 << ROWS) - 1)
+_6 = np.uint64(6)
+
+
+@part
+def pass_on(s, at, t):
+    """Let cells that have crossed their link go on: `at` is where this slot's cells lie on the wires."""
+    line, bits_on, all_links, to = wire(s)[at], flying(s)[at], links(s), table(s)
+    for w in range(s.queued_size):
+        ahead = np.uint64(min(w + 1, s.queued_size - 1))
+        bits = bits_on[ahead]
+        while bits != ZERO:  # what the cells of the next links need
+            k = (ahead << _6) + np.uint64(lowest(bits))
+            bits &= bits - ONE
+            cell = line[k]
+            v = np.int64(all_links[k].to)
+            if v < s.adapters:
+                prefetch(bursts(s), np.int64(cell & _ROW))
+            else:
+                prefetch(to, np.int64(np.uint64(v * s.adapters) + ((cell >> _TO) & _ADDRESS)))
+        bits = bits_on[np.uint64(w)]
+        while bits != ZERO:
+            k = np.uint64(w << 6) + np.uint64(lowest(bits))
+            bits &= bits - ONE
+            cell = line[k]
+            v = np.int64(all_links[k].to)
+            if v < s.adapters:
+                receive(s, np.int64(k), cell, t)
+                continue
+            g = np.int64(to[np.uint64(v * s.adapters) + ((cell >> _TO) & _ADDRESS)])
+            if g < 0:
+                s.lost_route += 1
+                miss(s, cell)
+                continue
+            n = next_link(s, g)
+            if all_links[np.uint64(n)].count >= s.fci:
+                cell |= CONGESTED
+            join(s, n, cell)
+
+
+@part
+def lose(s, cell):
+    """A cell was sent into a dead link."""
+    s.lost_link += 1
+    miss(s, cell)
+
+
+@part
+def tick(s, r):
+    """Let a slot pass; row r comes again with the next while anything moves."""
+    t = s.now // s.slot
+    at = t % s.hop
+    s.ticks += 1
+    if s.open_loop == 1:
+        units(s)
+    give_credits(s)
+    pass_on(s, at, t)
+    inject(s, t)
+    transmit(s, at, lose)
+    if t >= s.look_at:
+        look(s)
+        s.look_at = t + s.hop
+    if t >= s.window_at:
+        throttle(s)
+        s.window_at = t + s.window
+    if t >= s.period_at:
+        report(s)
+        s.period_at = t + s.period
+    if s.inside > 0 or s.to_send > 0 or s.asking_count > 0 or s.open_loop == 1:
+        events.push(s, rows(s), r, s.now + s.slot)
+    else:
+        s.ticking = 0
+        events.give(s, rows(s), r)
+
+
+@part
+def report(s):
+    """Every device sends a reachability message on every link."""
+    all_links = links(s)
+    for k in range(s.links_size):
+        if all_links[k].count > 0:
+            all_links[k].debt += s.message
+    s.reports += s.links_size
+
+
+# traffic without hosts
+
+
+@part
+def units(s):
+    """Make the packets that have arrived since the last slot, a cell each: the rule of `weft.workload.traffic`."""
+    n = s.hosts_size
+    while s.unit_at < s.last_unit and (s.unit_at + 1) * s.node_slot <= s.now:
+        if s.unit_at == s.warmup:
+            forget(s)
+        if s.end_chance > 0 or s.fanout > 1:
+            for i in range(n):
+                bursty(s, i, s.unit_at * n + i)
+        else:
+            some = members(s)
+            for i in range(n):
+                drawn = word(np.uint64(s.unit_key), s.unit_at * n + i)
+                high, low = np.int64(drawn >> _32), np.int64(drawn & _LOW)
+                some[i] = NONE
+                if s.whole > 0 or high < s.chance:
+                    j = destination(s, i, low)
+                    some[i] = j if high < s.chance else j - n - 1  # one fewer
+                    prefetch(voqs(s), (np.int64(port_at(s, i).adapter) * n + j) * s.levels)
+            for i in range(n):
+                j = np.int64(some[i])
+                if j != NONE:
+                    for _ in range(s.whole + (1 if j >= 0 else 0)):
+                        unit(s, i, j if j >= 0 else j + n + 1)
+        s.unit_at += 1
+
+
+@part
+def bursty(s, i, counter):
+    """The packets of input i in traffic that comes in bursts, or is for several nodes at once."""
+    drawn = word(np.uint64(s.unit_key), counter)
+    high, low = np.int64(drawn >> _32), np.int64(drawn & _LOW)
+    if s.fanout > 1:
+        if high < s.chance:
+            copies(s, i, counter)
+        return
+    if streams(s)[i] == NONE and high < s.chance:
+        streams(s)[i] = destination(s, i, low)
+    if streams(s)[i] != NONE:
+        unit(s, i, np.int64(streams(s)[i]))
+        if np.int64(word(np.uint64(s.end_key), counter) >> _32) < s.end_chance:
+            streams(s)[i] = NONE
+
+
+@hot
+def destination(s, i, low):
+    """The node that the lower half of input i's word stands for."""
+    n = s.hosts_size
+    k = low * n // _WHOLE
+    if s.keep_size == 1 or low * n % _WHOLE < np.int64(keep(s)[i, k]):
+        return k
+    return np.int64(other(s)[i, k])
+
+
+@part
+def copies(s, i, counter):
+    """A packet for several nodes: a uniform subset of a uniform size (Floyd's algorithm), a copy for each."""
+    n, some = s.hosts_size, members(s)
+    size = 1 + below(word(np.uint64(s.fanout_key), counter), s.fanout)
+    for copy in range(size):
+        top = n - size + copy
+        j = below(word(key(s.member_seed, MEMBERS + copy), counter), top + 1)
+        for k in range(copy):
+            if some[k] == j:
+                j = np.int64(top)
+                break
+        k = copy
+        while k > 0 and some[k - 1] > j:
+            some[k] = some[k - 1]
+            k -= 1
+        some[k] = j
+    for k in range(size):
+        unit(s, i, np.int64(some[k]))
+
+
+@part
+def unit(s, i, j):
+    """A packet of one cell has come in at port i, for port j."""
+    a = np.int64(port_at(s, i).adapter)
+    s.units_in += 1
+    if adapters(s)[np.uint64(a)].used + s.cell > s.capacity:
+        s.drop_full += 1
+        return
+    grow(s, (a * s.hosts_size + j) * s.levels, s.cell)
+
+
+@part
+def forget(s):
+    """Begin to measure: what was seen so far was the warm-up."""
+    latency(s)[:] = 0
+    lengths(s)[:] = 0
+    took(s)[:] = 0
+    s.latency_sum = s.latency_max = 0
+    s.measured_from = s.ticks
+
+
+# the network
+
+
+@part
+def forward(s, r, host):
+    """Take packet r from its host."""
+    p = packet_at(s, r)
+    p.port, p.path = UP, host
+    events.push(s, rows(s), r, nic.leave(s, host, np.int64(p.size)) + s.delay)
+
+
+@part
+def arrive(s, r):
+    """Row r is due. True if a packet has reached its host."""
+    p = packet_at(s, r)
+    if p.kind == TICK:
+        tick(s, r)
+    elif p.kind == CREDIT:
+        v, size = np.int64(p.flow), np.int64(p.seq)
+        events.give(s, rows(s), r)
+        on_credit(s, v, size)
+    elif p.kind == REQUEST:
+        v, size = np.int64(p.flow), np.int64(p.seq)
+        events.give(s, rows(s), r)
+        on_request(s, v, size)
+    elif p.kind == EXPIRY:
+        if not expire(s, r):
+            events.give(s, rows(s), r)
+    elif p.port == DOWN:
+        return True
+    else:
+        accept(s, r)
+    return False
+
+
+@part
+def one_path(s, src, dst):
+    """To hosts the fabric is one path."""
+    return 1
+
+
+@hot
+def look_ahead(s):
+    """Prefetch the control messages that are due next, and their VOQs."""
+    if s.last - s.first > 8:
+        prefetch(rows(s), events.following(s, 8))
+        p = packet_at(s, events.following(s, 4))
+        if p.kind == CREDIT or p.kind == REQUEST:
+            prefetch(voqs(s), np.int64(p.flow))
+
+
+NETWORK = Network(forward=forward, arrive=arrive, waiting=loop.none_waiting, paths=one_path, look_ahead=look_ahead)
+
+
+@bare
+def advance_tcp(world, until, budget):
+    """Run TCP, DCTCP or MPTCP: see `hosts.loop.advance`."""
+    return loop.advance(world[0], until, budget, TCP, NETWORK)
+
+
+@bare
+def advance_ndp(world, until, budget):
+    """Run NDP."""
+    return loop.advance(world[0], until, budget, NDP, NETWORK)
+
+
+@bare
+def advance_dcqcn(world, until, budget):
+    """Run DCQCN."""
+    return loop.advance(world[0], until, budget, DCQCN, NETWORK)
+
+
+@bare
+def advance_open(world, until, budget):
+    """Run traffic without hosts."""
+    s = world[0]
+    for _ in range(budget):
+        if s.unit_at >= s.last_unit:
+            return DONE
+        if min(s.rows_size - s.alive, s.bursts_size - s.bursts_alive) < s.margin:
+            return GROW_ROWS
+        if s.ticking == 0:
+            wake(s)
+        r = events.pull(s, rows(s), until)
+        if r == events.NONE:
+            s.now = max(s.now, until)
+            return DONE
+        look_ahead(s)
+        arrive(s, r)
+    return PAUSED
+
+
+_KERNELS = (advance_tcp, advance_tcp, advance_tcp, advance_ndp, advance_dcqcn)  # as in settings.TRANSPORTS
+
+
+def advance(world, until: int, budget: int) -> int:
+    """Run to `until` inclusive, or for `budget` events, and say why it stopped; only what is needed is compiled."""
+    if world["open_loop"][0]:
+        return advance_open(world, until, budget)
+    return _KERNELS[world["transport"][0]](world, until, budget)
+
+
+# failures
+
+
+@bare
+def cut(world, k):
+    """Take link k down, with what is on it and in its queue."""
+    s = world[0]
+    link = link_at(s, k)
+    link.dead = 1
+    word_, bit = k >> 6, ONE << (np.uint64(k) & np.uint64(63))
+    for at in range(s.hop):
+        if flying(s)[at, word_] & bit != ZERO:
+            flying(s)[at, word_] &= ~bit
+            lose(s, wire(s)[at, k])
+    while link.count > 0:
+        cell = leave(s, link)
+        if k < s.edge:
+            adapters(s)[link.frm].waiting -= 1
+        lose(s, cell)
+    queued(s)[word_] &= ~bit
+
+
+@bare
+def renew(world):
+    """Let every VOQ ask anew, because requests or credits may have been lost: after a change of tables."""
+    s = world[0]
+    all_ports = ports(s)
+    for h in range(s.hosts_size):
+        all_ports[h].first = all_ports[h].last = all_ports[h].first_high = all_ports[h].last_high = NONE
+    asking(s)[:] = 0
+    s.asking_count = 0
+    for v in range(s.voqs_size):
+        q = voq_at(s, v)
+        s.reached -= q.want
+        s.asked -= q.owed
+        q.want = q.owed = 0
+        ask(s, v)

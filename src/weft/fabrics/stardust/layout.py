@@ -1,0 +1,184 @@
+"""The arrays of a run of Stardust, laid out."""
+
+import numpy as np
+
+from weft import random
+from weft.engine import events, memory
+from weft.engine.views import bind
+from weft.fabrics.stardust import bounds
+from weft.fabrics.stardust import state as st
+from weft.fabrics.stardust.wiring import Routes
+from weft.hosts import state as hosts
+from weft.units import s, wire_time
+from weft.wire.stardust import CONTROL, REACHABILITY
+from weft.workload.traffic import Cells
+
+TURNS, CONTROLS = 0x73640001, 0x73640002  # streams: the order of links, and the ways of control messages
+
+
+def levels(fabric) -> int:
+    """Classes that are told apart."""
+    return 1 if fabric.classes == "one" and not fabric.low_latency else 2
+
+
+def lay_out(fabric, demand, seed: int) -> st.State:
+    """The arrays of a fabric in which nothing has happened."""
+    wiring, flows, n, a = fabric.wiring, demand.table, fabric.nodes, fabric.edges
+    open_loop = isinstance(demand, Cells)
+    queues, links = a * n * levels(fabric), 2 * wiring.cables
+    words = -(-links // 64)
+    pools = bounds.pools(fabric)
+    most = int(pools[0].sum() + pools[1].sum()) + 4 * a * fabric.lanes + links
+    each = fabric.slot // fabric.node_slot + fabric.slot // fabric.interval + 4
+    margin = max(1 << 13, n * each + 64)
+    rows = 1 << max(15, (4 * margin).bit_length())
+    tables = open_loop and demand.keep is not None
+    # what hops of control messages take must be in the ring of the event queue
+    gap = max(fabric.slot // 64, wire_time(64, fabric.link) // n, 1)
+    shift = events.shift_for(gap)
+    longest = 2 * fabric.tiers * fabric.hop * fabric.slot + fabric.slot
+    ring = 1 << min(max((longest >> shift).bit_length(), 10), 18)
+    routes = fabric.routes
+    state = st.State(
+        **memory.zeros(
+            {
+                "world": (1, st.WORLD),
+                **hosts.tables(_Sized(fabric), flows, ring=ring, rows=rows),
+                "links": (links, st.LINK),
+                "cells": (most, st.CELL),
+                "wire": ((fabric.hop, links), np.uint64),
+                "flying": ((fabric.hop, words), np.uint64),
+                "queued": (words, np.uint64),
+                "table": (routes.table.size, np.int32),
+                "groups": (len(routes.first), st.GROUP),
+                "choices": (len(routes.choices), np.int32),
+                "voqs": (queues, st.VOQ),
+                "bursts": (rows, st.BURST),
+                "ports": (n, st.PORT),
+                "adapters_": (a, st.ADAPTER),
+                "devices": (wiring.devices, st.DEVICE),
+                "asking": (-(-n // 64), np.uint64),
+                "sending": (-(-a // 64), np.uint64),
+                "latency": (st.WAITS, np.int64),
+                "lengths": (st.LENGTHS, np.int64),
+                "keep": ((n, n) if tables else (1, 1), np.uint32),
+                "other": ((n, n) if tables else (1, 1), np.int32),
+                "streams": (n, np.int32),
+                "members": (n, np.int32),
+                "took": (n, np.int64),
+            }
+        )
+    )
+    hosts.begin(state, _Sized(fabric), flows, seed=seed, shift=shift)
+    _numbers(state, fabric, demand, seed, margin)
+    state.hosts["rate"] = fabric.link
+    _devices(state, fabric, pools)
+    enter(state, fabric, routes, seed)
+    bind(state.world, **{name: getattr(state, name) for name in st.TABLES})
+    return state
+
+
+class _Sized:
+    """A fabric as `weft.hosts` sees it: `hosts` is a number, whether or not it was given."""
+
+    def __init__(self, fabric):
+        self.hosts, self.link, self.ties = fabric.nodes, fabric.link, fabric.ties
+        self.payload, self.wire_size, self.settings = fabric.payload, fabric.wire_size, fabric.settings
+
+
+def _numbers(state, fabric, demand, seed, margin):
+    wiring = fabric.wiring
+    policy = {"one": 0, "strict": 0, "weighted": fabric.weight}[fabric.classes]
+    values = {
+        "slot": fabric.slot,
+        "hop": fabric.hop,
+        "cables": wiring.cables,
+        "edge": wiring.edge,
+        "adapters": fabric.edges,
+        "queues": len(state.voqs),
+        "levels": levels(fabric),
+        "cell": fabric.cell,
+        "filling": fabric.filling,
+        "credit": fabric.credit,
+        "control_size": CONTROL,
+        "message": REACHABILITY.size,
+        "packing": fabric.packing,
+        "whole_credits": fabric.whole,
+        "policy": policy,
+        "free_class": 1 if fabric.low_latency else 9,
+        "capacity": fabric.buffer,
+        "mark_above": fabric.mark or 0,
+        "fci": fabric.fci,
+        "window": max(1, fabric.fci_window // fabric.slot),
+        "cut": round(fabric.fci_cut * st.FULL),
+        "gain": round(fabric.fci_gain * st.FULL),
+        "redraw": fabric.rounds,
+        "period": max(1, fabric.period // fabric.slot),
+        "delay": fabric.delay,
+        "patience": max(fabric.reassembly, 1),
+        "free_cell": -1,
+        "free_burst": -1,
+        "applied": -1,
+        "margin": margin,
+        "control_key": random.key(seed, CONTROLS),
+    }
+    if isinstance(demand, Cells):
+        values |= {
+            "open_loop": 1,
+            "node_slot": fabric.node_slot,
+            "whole": demand.whole,
+            "chance": demand.chance,
+            "end_chance": demand.end,
+            "fanout": demand.fanout,
+            "last_unit": demand.slots,
+            "warmup": demand.warmup,
+            "unit_key": demand.key,
+            "end_key": demand.end_key,
+            "fanout_key": demand.fanout_key,
+            "member_seed": demand.seed,
+        }
+        if demand.keep is not None:
+            state.keep[:], state.other[:] = demand.keep, demand.other
+    for name, value in values.items():
+        state.world[name] = value - (1 << 64) if value >= 1 << 63 else value  # keys are words of 64 bits
+
+
+def _devices(state, fabric, pools):
+    wiring, n, a = fabric.wiring, fabric.nodes, fabric.edges
+    links, voqs, ports, adapters = state.links, state.voqs, state.ports, state.adapters_
+    links["head"] = links["tail"] = -1
+    links["frm"], links["to"] = wiring.ends
+    links["down"][wiring.cables :] = 1
+    for name in ("first", "last", "next", "oldest", "newest"):
+        voqs[name] = -1
+    each = np.arange(len(voqs))
+    count = levels(fabric)
+    voqs["klass"] = each % count
+    voqs["host"] = each // count % n
+    voqs["home"] = each // count // n
+    for name in ("first", "last", "first_high", "last_high"):
+        ports[name] = adapters[name] = -1
+    ports["adapter"] = np.arange(n) // fabric.per_adapter
+    ports["interval"] = fabric.interval
+    ports["watermark"] = fabric.full * 8 * s // fabric.link
+    adapters["factor"] = st.FULL
+    adapters["uplinks"] = np.bincount(wiring.lower[: wiring.edge], minlength=a)
+    if fabric.unlimited is not None:
+        adapters["fault"][fabric.unlimited] = 1
+    state.streams[:] = -1
+    for name, pool in zip(("pool_up", "pool_down", "stop_up", "stop_down"), pools, strict=True):
+        state.devices[name] = pool
+
+
+def enter(state, fabric, routes: Routes, seed: int) -> None:
+    """Give the devices these tables; every group begins a new round, in an order of its own."""
+    if len(state.groups) != len(routes.first) or len(state.choices) != len(routes.choices):
+        state.groups = np.zeros(len(routes.first), st.GROUP)
+        state.choices = np.zeros(len(routes.choices), np.int32)
+    state.table[:] = routes.table.ravel()
+    state.choices[:] = routes.choices
+    groups = state.groups
+    groups["first"], groups["count"] = routes.first, routes.count
+    groups["place"], groups["rounds"], groups["draws"] = 0, fabric.rounds, 0
+    groups["key"] = random.words(random.key(seed, TURNS), len(groups))
+    bind(state.world, groups=groups, choices=state.choices)

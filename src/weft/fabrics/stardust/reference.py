@@ -1,0 +1,528 @@
+"""The twin: Stardust in plain objects, one cell at a time, written from the paper.
+
+Hosts and their transports are those of `weft.hosts.reference`. Kernel and twin must end in the same fingerprint.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from weft.fabrics.stardust import bounds
+from weft.fabrics.stardust.wiring import HERE, NOWHERE
+from weft.hosts.reference import Hosts
+from weft.random import below_one, key, word
+from weft.units import s, wire_time
+from weft.wire.stardust import CONTROL, REACHABILITY
+from weft.workload.traffic import Cells
+
+TURNS, CONTROLS = 0x73640001, 0x73640002
+GAPS = 20  # bytes of preamble and gap, which do not enter the fabric
+
+
+class Walk:
+    """Links that lead somewhere, walked in turn, in an order that is drawn anew every few rounds (§5.3)."""
+
+    def __init__(self, links, own, rounds):
+        self.links, self.own, self.every = list(links), own, rounds
+        self.place, self.rounds, self.draws = 0, rounds, 0
+
+    def next(self):
+        if len(self.links) == 1:
+            return self.links[0]
+        if self.place == 0:
+            if self.rounds >= self.every:
+                self.shuffle()
+            self.rounds += 1
+        link = self.links[self.place]
+        self.place = (self.place + 1) % len(self.links)
+        return link
+
+    def shuffle(self):
+        for p in range(len(self.links) - 1, 0, -1):
+            self.draws += 1
+            q = below_one(word(self.own, self.draws), p + 1)
+            self.links[p], self.links[q] = self.links[q], self.links[p]
+        self.rounds = 0
+
+
+@dataclass(eq=False)
+class Link:
+    number: int
+    frm: int
+    to: int
+    down: bool
+    queue: deque = field(default_factory=deque)
+    debt: int = 0
+    dead: bool = False
+
+
+@dataclass(eq=False)
+class Burst:
+    serial: int
+    voq: "Voq"
+    packets: list
+    size: int
+    todo: int
+    left: int
+    came: int = 0
+    done: bool = False
+    lost: bool = False
+
+
+@dataclass(eq=False)
+class Cell:
+    burst: Burst
+    born: int
+    congested: bool = False
+
+
+@dataclass(eq=False)
+class Voq:
+    """Packets at adapter `home` for `host`."""
+
+    home: int
+    host: int
+    klass: int
+    packets: deque = field(default_factory=deque)
+    balance: int = 0
+    owed: int = 0
+    want: int = 0
+    bursts: deque = field(default_factory=deque)
+
+    @property
+    def bytes(self):
+        return sum(packet.size for packet in self.packets)
+
+
+class Unit:
+    """A packet without a host: a cell."""
+
+    def __init__(self, size):
+        self.size = size
+
+
+class Port:
+    """The port of a host, and its scheduler of credits (§4.1)."""
+
+    def __init__(self, host, adapter):
+        self.host, self.adapter = host, adapter
+        self.rounds = (deque(), deque())  # VOQs that want credits, of the lower and the upper class
+        self.credit_at = self.free_at = self.served = 0
+
+
+class Adapter:
+    """A Fabric Adapter."""
+
+    def __init__(self, number):
+        self.number = number
+        self.to_send = (deque(), deque())  # bursts, of the lower and the upper class
+        self.used, self.marks, self.factor, self.waiting = 0, 0, 1024, 0
+
+
+class Fabric(Hosts):
+    """Adapters, elements and links."""
+
+    def __init__(self, fabric, demand, seed):
+        super().__init__(_Seen(fabric), demand.table, seed)
+        self.stardust, self.demand = fabric, demand
+        self.open_loop = isinstance(demand, Cells)
+        wiring = fabric.wiring
+        frm, to = (side.tolist() for side in wiring.ends)
+        self.cables, self.n = wiring.cables, fabric.nodes
+        self.links = [Link(k, frm[k], to[k], k >= self.cables) for k in range(2 * self.cables)]
+        self.of_adapter = [[link for link in self.links[: wiring.edge] if link.frm == a] for a in range(fabric.edges)]
+        self.wires: dict[int, list] = {}  # slot -> cells that arrive in it, with their links, in order of those
+        self.levels = 1 if fabric.classes == "one" and not fabric.low_latency else 2
+        self.ports = [Port(h, h // fabric.per_adapter) for h in range(self.n)]
+        self.adapters = [Adapter(a) for a in range(fabric.edges)]
+        self.voqs = {}
+        self.lines = [0] * self.n
+        self.control_key, self.controls = key(seed, CONTROLS), 0
+        self.ticking, self.serial, self.unit_at = False, 0, 0
+        self.look_at = self.window_at = self.period_at = 0
+        self.pools = [pool.tolist() for pool in bounds.pools(fabric)]
+        self.paused, self.pausing = {}, {}
+        self.took, self.entered, self.arrived, self.lost_cells = [0] * self.n, 0, 0, 0
+        self.streams = [None] * self.n
+        self.learn(wiring.routes())
+        for change in fabric.changes(seed):
+            self.moments.append((change.time, lambda c=change: self.turn(c)))
+            self.moments.append((change.time + bounds.recovery(fabric), self.relearn))
+        self.moments = deque(sorted(self.moments, key=lambda moment: moment[0]))
+        self.known = [(change.time + bounds.recovery(fabric), change) for change in fabric.changes(seed)]
+
+    def learn(self, routes):
+        own = key(self.seed, TURNS)
+        self.walks = [
+            Walk(routes.choices[first : first + count].tolist(), word(own, g), self.stardust.rounds)
+            for g, (first, count) in enumerate(zip(routes.first.tolist(), routes.count.tolist(), strict=True))
+        ]
+        self.table = routes.table.tolist()
+
+    # ------------------------------------------------------------ failures
+
+    def turn(self, change):
+        for cable in change.links:
+            for k in (cable, self.cables + cable):
+                if change.up:
+                    self.links[k].dead = False
+                else:
+                    self.cut(self.links[k])
+        self.relearn()
+
+    def cut(self, link):
+        link.dead = True
+        hop = self.stardust.hop
+        for slot in sorted(self.wires, key=lambda slot: slot % hop):
+            for k, cell in [entry for entry in self.wires[slot] if entry[0] == link.number]:
+                self.wires[slot].remove((k, cell))
+                self.miss(cell)
+        while link.queue:
+            cell = link.queue.popleft()
+            if link.frm < len(self.adapters):
+                self.adapters[link.frm].waiting -= 1
+            self.miss(cell)
+
+    def relearn(self):
+        """Tables follow what is known by now, and every VOQ asks anew."""
+        alive = [True] * self.cables
+        for time, change in self.known:
+            if time <= self.now + 1:
+                for cable in change.links:
+                    alive[cable] = change.up
+        import numpy as np
+
+        self.learn(self.stardust.wiring.routes(np.array(alive)))
+        for port in self.ports:
+            port.rounds = (deque(), deque())
+        for v in sorted(self.voqs):
+            q = self.voqs[v]
+            q.want = q.owed = 0
+            self.ask(q)
+
+    # ------------------------------------------------------------ adapters: ingress
+
+    def forward(self, packet, host):
+        fabric = self.stardust
+        self.lines[host] = max(self.lines[host], self.now) + wire_time(packet.size, fabric.link)
+        self.at(self.lines[host] + fabric.delay, lambda: self.accept(packet, host))
+
+    def voq(self, home, host, klass):
+        v = (home * self.n + host) * self.levels + klass
+        return self.voqs.setdefault(v, Voq(home, host, klass))
+
+    def accept(self, packet, host):
+        fabric = self.stardust
+        a = self.ports[host].adapter
+        if self.adapters[a].used + packet.size > fabric.buffer:
+            return self.lose(packet)
+        q = self.voq(a, packet.dst, 1 if self.levels > 1 and packet.urgent else 0)
+        packet.marked |= bool(fabric.mark) and packet.kind == "data" and q.bytes > fabric.mark
+        return self.store(q, packet)
+
+    def store(self, q, packet):
+        q.packets.append(packet)
+        self.adapters[q.home].used += packet.size
+        if q.balance > 0 or self.unasked(q):
+            self.serve(q)
+        self.ask(q)
+
+    def unasked(self, q):
+        """Whether the VOQ sends without credits."""
+        fabric = self.stardust
+        return (fabric.low_latency and q.klass > 0) or self.ports[q.host].adapter == fabric.unlimited
+
+    def ask(self, q):
+        """Request credit for what waits (§3.3)."""
+        fabric = self.stardust
+        need = q.bytes - q.balance - q.owed
+        if not q.packets or need <= 0 or (q.owed > 0 and need < fabric.credit) or self.unasked(q):
+            return
+        if fabric.whole:
+            need = -(-need // fabric.credit) * fabric.credit
+        q.owed += need
+        self.dispatch(q.home, self.ports[q.host].adapter, lambda: self.on_request(q, need))
+
+    def on_credit(self, q, size):
+        q.owed = max(q.owed - size, 0)
+        q.balance += size
+        self.serve(q)
+        self.ask(q)
+
+    def serve(self, q):
+        """Dequeue whole packets as long as credit is left; the burst is chopped into cells as one (§3.4)."""
+        fabric, free = self.stardust, self.unasked(q)
+        if not q.packets or (q.balance <= 0 and not free):
+            return
+        taken, size = [], 0
+        while q.packets and (free or size < q.balance):
+            taken.append(q.packets.popleft())
+            size += taken[-1].size
+        if not free:
+            q.balance -= size
+        if self.open_loop:
+            cells = len(taken)
+        else:
+            frames = [packet.size - GAPS for packet in taken]
+            cells = sum(-(-frame // fabric.filling) for frame in ([sum(frames)] if fabric.packing else frames))
+        burst = Burst(self.serial, q, taken, size, cells, cells)
+        self.serial += 1
+        q.bursts.append(burst)
+        adapter = self.adapters[q.home]
+        if q.home == self.ports[q.host].adapter:
+            burst.todo = burst.left = 0
+            burst.done = True
+            adapter.used -= size
+            self.hand_out(q)
+        else:
+            adapter.to_send[q.klass].append(burst)
+            self.wake()
+
+    def inject(self, slot):
+        """Adapters put cells on their uplinks, in the order in which credits came, the upper class first."""
+        for adapter in self.adapters:
+            uplinks = len(self.of_adapter[adapter.number])
+            room = min(uplinks, 2 * uplinks - adapter.waiting)
+            while room > 0 and any(adapter.to_send):
+                waiting = adapter.to_send[1] or adapter.to_send[0]
+                burst = waiting[0]
+                d = self.ports[burst.voq.host].adapter
+                group = self.table[adapter.number][d]
+                for _ in range(min(room, burst.todo)):
+                    burst.todo -= 1
+                    room -= 1
+                    self.entered += 1
+                    cell = Cell(burst, slot)
+                    if group == NOWHERE:
+                        self.miss(cell)
+                    else:
+                        self.links[self.walks[group].next()].queue.append(cell)
+                        adapter.waiting += 1
+                if burst.todo == 0:
+                    waiting.popleft()
+                    adapter.used -= burst.size
+
+    # ------------------------------------------------------------ control messages
+
+    def dispatch(self, frm, to, action):
+        """Send a control message, which crosses elements by a crossbar of its own and takes time of links."""
+        fabric, node, crossed = self.stardust, frm, 0
+        i, self.controls = self.controls * 16, self.controls + 1
+        while node != to:
+            group = self.table[node][to]
+            if group in (HERE, NOWHERE):
+                return
+            links = self.walks[group].links
+            link = self.links[links[below_one(word(self.control_key, i + crossed), len(links))]]
+            if link.queue:
+                link.debt += CONTROL
+            if link.dead:
+                return
+            node, crossed = link.to, crossed + 1
+        leaves = -(-self.now // fabric.slot)
+        self.at((leaves + max(crossed * fabric.hop, 1)) * fabric.slot, action)
+
+    # ------------------------------------------------------------ adapters: egress
+
+    def on_request(self, q, size):
+        q.want += size
+        if q.want > size:
+            return
+        port = self.ports[q.host]
+        if not any(port.rounds):
+            port.credit_at = max(port.credit_at, self.now)
+        port.rounds[q.klass].append(q)
+        self.wake()
+
+    def give_credits(self):
+        """Every port gives the credits that are due: round robin, and between classes as the policy says."""
+        fabric = self.stardust
+        weight = {"one": 0, "strict": 0, "weighted": fabric.weight}[fabric.classes]
+        for port in self.ports:
+            if not any(port.rounds):
+                continue
+            if port.free_at - self.now > fabric.full * 8 * s // fabric.link:
+                port.credit_at = max(port.credit_at, self.now)
+                continue
+            factor = self.adapters[port.adapter].factor
+            lower, upper = port.rounds
+            while port.credit_at <= self.now and (lower or upper):
+                high = bool(upper) and (not lower or weight == 0 or port.served < weight)
+                q = (upper if high else lower).popleft()
+                port.served = port.served + 1 if high else 0
+                size = min(q.want, fabric.credit)
+                q.want -= size
+                if q.want:
+                    port.rounds[q.klass].append(q)
+                rate = fabric.link * Fraction(str(fabric.speedup))
+                interval = max(1, int(fabric.credit * 8 * s / rate))
+                port.credit_at += max(interval * size // fabric.credit * 1024 // factor, 1)
+                self.dispatch(port.adapter, q.home, lambda q=q, size=size: self.on_credit(q, size))
+
+    def receive(self, k, cell, slot):
+        burst = cell.burst
+        burst.left -= 1
+        burst.came += 1
+        self.arrived += 1
+        self.print.fold(slot, k << 40 ^ burst.serial)
+        self.adapters[self.links[k].to].marks += cell.congested
+        if burst.left == 0 and not burst.lost:
+            burst.done = True
+            self.hand_out(burst.voq)
+
+    def miss(self, cell):
+        """A cell is lost; its burst is given up when the timer of reassembly is over (§4.1)."""
+        burst = cell.burst
+        burst.left -= 1
+        self.lost_cells += 1
+        self.print.fold(~self.now, burst.serial)
+        if not burst.lost:
+            burst.lost = True
+            self.at(self.now + max(self.stardust.reassembly, 1), lambda: self.expire(burst))
+
+    def expire(self, burst):
+        if burst.left:
+            self.at(self.now + max(self.stardust.reassembly, 1), lambda: self.expire(burst))
+            return
+        burst.done = True
+        self.hand_out(burst.voq)
+
+    def hand_out(self, q):
+        """Deliver what is whole, in order."""
+        fabric, port = self.stardust, self.ports[q.host]
+        while q.bursts and q.bursts[0].done:
+            burst = q.bursts.popleft()
+            for packet in burst.packets:
+                if burst.lost:
+                    if not self.open_loop:
+                        self.lose(packet)
+                    continue
+                port.free_at = max(port.free_at, self.now) + wire_time(packet.size, fabric.link)
+                if self.open_loop:
+                    self.took[q.host] += fabric.filling
+                else:
+                    self.at(port.free_at + fabric.delay, lambda packet=packet: self.deliver(packet))
+
+    # ------------------------------------------------------------ slots
+
+    def wake(self):
+        if not self.ticking:
+            self.ticking = True
+            slot = self.stardust.slot
+            self.at((self.now // slot + 1) * slot, self.tick)
+
+    def tick(self):
+        fabric = self.stardust
+        slot = self.now // fabric.slot
+        if self.open_loop:
+            self.make_units()
+        self.give_credits()
+        self.pass_on(slot)
+        self.inject(slot)
+        self.transmit(slot)
+        if slot >= self.look_at:
+            self.look()
+            self.look_at = slot + fabric.hop
+        if slot >= self.window_at:
+            self.throttle()
+            self.window_at = slot + max(1, fabric.fci_window // fabric.slot)
+        if slot >= self.period_at:
+            for link in self.links:
+                link.debt += REACHABILITY.size if link.queue else 0
+            self.period_at = slot + max(1, fabric.period // fabric.slot)
+        moving = any(self.wires.values()) or any(link.queue for link in self.links)
+        moving = moving or any(any(adapter.to_send) for adapter in self.adapters)
+        if moving or any(any(port.rounds) for port in self.ports) or self.open_loop:
+            self.at(self.now + fabric.slot, self.tick)
+        else:
+            self.ticking = False
+
+    def pass_on(self, slot):
+        """Cells that have crossed a link join the next queue, or are at their adapter (§3.2)."""
+        for k, cell in self.wires.pop(slot, ()):
+            node = self.links[k].to
+            if node < len(self.adapters):
+                self.receive(k, cell, slot)
+                continue
+            group = self.table[node][self.ports[cell.burst.voq.host].adapter]
+            if group == NOWHERE:
+                self.miss(cell)
+                continue
+            link = self.links[self.walks[group].next()]
+            cell.congested |= len(link.queue) >= self.stardust.fci
+            link.queue.append(cell)
+
+    def transmit(self, slot):
+        """Every queue sends its first cell."""
+        fabric = self.stardust
+        for link in self.links:
+            if not link.queue:
+                continue
+            if link.debt >= fabric.cell:
+                link.debt -= fabric.cell
+                continue
+            up, down = self.paused.get(link.to, (False, False))
+            if down or (up and not link.down):
+                continue
+            cell = link.queue.popleft()
+            if link.frm < len(self.adapters):
+                self.adapters[link.frm].waiting -= 1
+            if link.dead:
+                self.miss(cell)
+            else:
+                self.wires.setdefault(slot + fabric.hop, []).append((link.number, cell))
+
+    def look(self):
+        """Elements that are nearly full pause those who send to them, as a last resort (§5.5)."""
+        held: dict = {}
+        for link in self.links:
+            if link.frm >= len(self.adapters):
+                held.setdefault(link.frm, [0, 0])[link.down] += len(link.queue)
+        self.paused = self.pausing
+        _, _, stop_up, stop_down = self.pools
+        self.pausing = {v: (up > stop_up[v], down > stop_down[v]) for v, (up, down) in held.items()}
+
+    def throttle(self):
+        """Adapters that saw congestion give fewer credits for a while (§4.2)."""
+        fabric = self.stardust
+        for adapter in self.adapters:
+            if adapter.marks:
+                adapter.factor = max(adapter.factor - (adapter.factor * round(fabric.fci_cut * 1024) >> 10), 64)
+            else:
+                adapter.factor = min(adapter.factor + round(fabric.fci_gain * 1024), 1024)
+            adapter.marks = 0
+
+    # ------------------------------------------------------------ traffic without hosts
+
+    def make_units(self):
+        fabric, demand, n = self.stardust, self.demand, self.n
+        if not hasattr(self, "coming"):
+            self.coming = demand.arrivals()
+        while self.unit_at < demand.slots and (self.unit_at + 1) * fabric.node_slot <= self.now:
+            for arrival in next(self.coming):
+                for j in arrival.outputs:
+                    a = self.ports[arrival.i].adapter
+                    if self.adapters[a].used + fabric.cell <= fabric.buffer:
+                        self.store(self.voq(a, j, 0), Unit(fabric.cell))
+            self.unit_at += 1
+        assert n == demand.nodes
+
+    def run_open(self, until):
+        """Let traffic without hosts come until `until`, or until there is no more."""
+        import heapq
+
+        while self.unit_at < self.demand.slots:
+            if not self.ticking:
+                self.wake()
+            if self.agenda[0][0] > until:
+                return
+            self.now, _, _, event = heapq.heappop(self.agenda)
+            event.action()
+
+
+class _Seen:
+    """A fabric as `weft.hosts` sees it."""
+
+    def __init__(self, fabric):
+        self.hosts, self.link, self.ties = fabric.nodes, fabric.link, fabric.ties
+        self.payload, self.wire_size, self.settings = fabric.payload, fabric.wire_size, fabric.settings

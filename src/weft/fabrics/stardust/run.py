@@ -1,0 +1,299 @@
+"""A run of Stardust under way: what kernels change, what fails between their steps, and what was seen."""
+
+from dataclasses import fields
+
+import numpy as np
+from numba import typeof, types
+
+from weft.engine import events, fingerprint, loop, memory
+from weft.engine.views import bind
+from weft.fabrics.base import Run
+from weft.fabrics.stardust import bounds, kernel
+from weft.fabrics.stardust import state as st
+from weft.fabrics.stardust.fabric import Stardust
+from weft.fabrics.stardust.layout import enter, lay_out
+from weft.hosts.state import PER_FLOW
+from weft.metrics.observation import Lost, Observation, Queue, Throughput
+from weft.units import s as second
+from weft.units import us
+from weft.workload.traffic import Cells
+
+ROWS_FULL, SLOTS_FULL = loop.MORE, loop.MORE + 1
+PARTS = (("p50", 500), ("p99", 990), ("p99.9", 999))  # in a thousand
+
+
+class FabricRun(Run):
+    """Adapters and elements at work."""
+
+    fabric: Stardust
+    unit = "events"
+    budget = 2_000
+    inspect_every = 1 << 18
+    inspect_samples = 16
+
+    def __init__(self, fabric, demand, seed=0):
+        super().__init__(fabric, demand, seed=seed, every=20 * us)
+        self.open_loop = isinstance(demand, Cells)
+        self.state = lay_out(fabric, demand, seed)
+        self.moments = self._moments()
+
+    @property
+    def world(self):
+        """The record that kernels take: the clock, the parameters, the counters."""
+        return self.state.world[0]
+
+    @property
+    def now(self):
+        return int(self.world["now"])
+
+    @property
+    def finished(self):
+        return int(self.world["finished"])
+
+    @property
+    def work(self):
+        return int(self.world["released"] + self.world["next_flow"])
+
+    @property
+    def share(self):
+        if not self.open_loop or self.until:
+            return super().share
+        return int(self.world["unit_at"]) / max(int(self.world["last_unit"]), 1)
+
+    def compile(self):
+        world = self.state.world
+        kernel.advance(world, 0, 0)
+        if self.moments:
+            kernel.cut.compile((typeof(world), types.int64))
+            kernel.renew.compile((typeof(world),))
+
+    def step(self, until, budget):
+        world = self.world
+        why = kernel.advance(self.state.world, until, budget)
+        if why == kernel.DONE:
+            if self.open_loop:
+                return loop.DONE if world["unit_at"] >= world["last_unit"] else loop.REACHED
+            idle = world["next_flow"] == world["known"] and world["coming"] == 0 and world["live"] == 0
+            return loop.DONE if idle else loop.REACHED
+        return {kernel.PAUSED: loop.PAUSED, kernel.GROW_ROWS: ROWS_FULL, kernel.GROW_SLOTS: SLOTS_FULL}[why]
+
+    def grow(self, why):
+        names = st.PER_ROW if why == ROWS_FULL else PER_FLOW
+        longer = memory.longer({name: getattr(self.state, name) for name in names})
+        for name, array in longer.items():
+            setattr(self.state, name, array)
+        bind(self.state.world, **longer)
+
+    def sample(self):
+        return {
+            "delivered_bytes": self.state.took if self.open_loop else self.state.hosts["delivered"],
+            "finished": self.finished,
+            "waiting": int(self.state.links["count"].sum()),
+            "lost": self.lost.total,
+        }
+
+    # failures
+
+    def _moments(self) -> dict:
+        """time -> (cables to fail, cables to repair); and when tables have followed."""
+        moments: dict[int, tuple[list, list]] = {}
+        for change in self.fabric.changes(self.seed):
+            moments.setdefault(change.time, ([], []))[change.up].extend(change.links)
+            moments.setdefault(change.time + bounds.recovery(self.fabric), ([], []))
+        return dict(sorted(moments.items()))
+
+    @property
+    def next_change(self):
+        """Just before the next failure, repair or change of tables."""
+        applied = int(self.world["applied"])
+        return next((time - 1 for time in self.moments if time > applied), None)
+
+    def change(self):
+        world, fabric, cables = self.state.world, self.fabric, self.fabric.wiring.cables
+        time = self.next_change + 1
+        world["applied"] = time
+        world["now"] = max(self.now, time - 1)
+        failed, repaired = self.moments[time]
+        for cable in failed:
+            kernel.cut(world, cable)
+            kernel.cut(world, cables + cable)
+        for cable in repaired:
+            self.state.links["dead"][[cable, cables + cable]] = 0
+        known = time - bounds.recovery(fabric)
+        alive = np.ones(cables, bool)
+        for change in fabric.changes(self.seed):
+            if change.time <= known:
+                alive[list(change.links)] = change.up
+        enter(self.state, fabric, fabric.wiring.routes(alive), self.seed)
+        kernel.renew(world)
+
+    # laws
+
+    def monitors(self, thorough=True):
+        world, state, fabric = self.world, self.state, self.fabric
+        off = int(world["entered"] - world["arrived"] - world["lost_link"] - world["lost_route"] - world["inside"])
+        laws = {"conservation": int(off != 0), "no_cell_lost": int(world["overflows"]), "credits_conserved": 0,
+                "reassembly_bounded": 0}  # fmt: skip
+        if not fabric.fail:
+            laws["no_cell_lost"] += int(world["lost_link"] + world["lost_route"])
+        if thorough:
+            voqs = state.voqs
+            balance = int(world["credit_bytes_got"] - world["spent"])
+            laws["credits_conserved"] += int(int(voqs["balance"].sum()) != balance)
+            laws["credits_conserved"] += int(int(voqs["owed"].sum()) != int(world["asked"] - world["credit_bytes_got"]))
+            laws["credits_conserved"] += int(int(voqs["want"].sum()) != int(world["reached"] - world["credit_bytes"]))
+            flying = sum(int(np.bitwise_count(row).sum()) for row in state.flying)
+            laws["conservation"] += int(flying + int(state.links["count"].sum()) != int(world["inside"]))
+            laws["reassembly_bounded"] = int(state.adapters_["most"].max() > bounds.reassembly(fabric))
+        if not self.open_loop:
+            packets = int(world["conserved_in"] - world["conserved_out"])
+            laws["conservation"] += int(not 0 <= packets <= int(world["alive"]))
+        return laws
+
+    @property
+    def lost(self):
+        """What entered the fabric, or came to it, and was lost: cells, and packets where a buffer was full."""
+        world = self.world
+        return Lost(causes={"link_down": int(world["lost_link"]), "no_route": int(world["lost_route"])})
+
+    # what was seen
+
+    def observe(self) -> Observation:
+        state, fabric, w = self.state, self.fabric, self.world
+        flows = self.demand.table
+        return Observation(
+            finish=state.traffic["finish"].copy() if len(flows) else np.empty(0, np.int64),
+            received=state.traffic["received"].copy() if len(flows) else np.empty(0, np.int64),
+            now=self.now,
+            unit="cells",
+            carried={
+                "entered": int(w["entered"]),
+                "arrived": int(w["arrived"]),
+                "lost": self.lost.total,
+                "marked": int(w["marks"]),
+                "hops": int(w["hops"]),
+                "local": int(w["local"]),
+                "control": int(w["controls"]),
+                "reports": int(w["reports"]),
+            },
+            queue=self._longest(),
+            lost=self.lost,
+            throughput=self._throughput() if self.open_loop else None,
+            half=self.half and (self.half[0], self.half[1]["delivered_bytes"]),
+            sections=self._sections(),
+            monitors=self.monitors(),
+            fingerprint=fingerprint.show(state.print),
+            samples=self.series.columns(self.now, self.sample()),
+            work={"cell_hops": int(w["hops"]), "events": self.work, "slots": int(w["ticks"]), "seconds": self.seconds},
+            notes=tuple(self._notes()),
+        )
+
+    def _longest(self) -> Queue:
+        inner = self.state.links[self.fabric.wiring.edge :]
+        longest = int(inner["peak"].max(initial=0))
+        held = self.state.devices["most_up"] + self.state.devices["most_down"]
+        return Queue(max=longest, max_bytes=longest * self.fabric.cell, max_node=int(held.max(initial=0)))
+
+    def _throughput(self):
+        fabric, w = self.fabric, self.world
+        slots = int(w["unit_at"]) - int(w["warmup"])
+        begin = int(w["warmup"]) * fabric.node_slot
+        span = max(self.now - begin, 1)
+        rates = self.state.took * 8 * second / span if slots > 0 else np.empty(0)
+        best = fabric.link * fabric.filling / fabric.cell
+        return Throughput(rates=rates, begin=min(begin, self.now), end=self.now, best=best,
+                          window="after the warm-up, payload of cells")  # fmt: skip
+
+    def _sections(self) -> dict:
+        state, fabric, w = self.state, self.fabric, self.world
+        ports, adapters = state.ports, state.adapters_
+        slots = int(w["ticks"] - w["measured_from"])
+        edge = fabric.wiring.edge
+        counted = state.lengths.copy()
+        counted[0] = max(slots * edge - int(counted.sum()), 0)
+        sections = {
+            "latency_us": {
+                **_spread(state.latency, fabric.slot / us, int(w["latency_max"])),
+                "histogram": _histogram(state.latency, fabric.slot / us),
+            },
+            "queue_cells": {
+                **_spread(counted, 1, int(state.links["peak"][fabric.wiring.cables :][:edge].max(initial=0))),
+                "histogram": _histogram(counted, 1),
+            },
+            "credits": {
+                "issued": int(w["credits_sent"]),
+                "received": int(w["credits_got"]),
+                "lost_bytes": int(w["credits_lost"]),
+                "requests": int(w["requests"]),
+                "asked_bytes": int(w["asked"]),
+                "bytes": int(w["credit_bytes"]),
+                "spent_bytes": int(w["spent"]),
+                "balance_bytes": int(state.voqs["balance"].sum()),
+                "slowest": float(adapters["factor"].min()) / st.FULL,
+                "throttled": int(w["throttled"]),
+            },
+            "fabric_use": {
+                "adapters": fabric.edges,
+                "elements": list(fabric.wiring.elements),
+                "cables": fabric.wiring.cables,
+                "slot_ns": fabric.slot / 1000,
+                "speedup": fabric.fabric_speedup,
+                "utilisation": int(w["entered"]) / max(int(w["ticks"]) * edge, 1),
+                "bursts": int(w["bursts"]),
+                "cells_per_burst": (int(w["entered"]) + int(w["local"])) / max(int(w["bursts"]), 1),
+                "slots_for_control": int(w["skipped"]),
+                "paused_slots": int(w["pauses"]),
+            },
+            "edge": {
+                "buffer_max_bytes": int(adapters["peak"].max()),
+                "egress_max_bytes": int(ports["peak"].max()) * fabric.link // (8 * second),
+                "reassembly_max_cells": int(adapters["most"].max()),
+                "dropped_full": int(w["drop_full"]),
+                "given_up": int(w["drop_late"] + w["units_lost"]),
+            },
+            "retransmissions": int(w["resent"]),
+            "timeouts": int(w["timeouts"]),
+            "drops": {"full": int(w["drop_full"]), "late": int(w["drop_late"])},
+        }
+        if self.open_loop:
+            sections["packets_of_a_cell"] = {
+                "offered": int(w["units_in"]), "delivered": int(w["units_out"]), "dropped": int(w["drop_full"]),
+            }  # fmt: skip
+        return sections
+
+    def _notes(self):
+        fabric = self.fabric
+        odd = fabric.hop * fabric.slot - fabric.slot - fabric.delay
+        if odd > fabric.delay // 4 and fabric.delay:
+            yield (
+                f"links of {fabric.delay} ps are {fabric.hop - 1} slots of {fabric.slot} ps long: cells are {odd} ps "
+                "later on each"
+            )
+
+    # checkpoints
+
+    def arrays(self):
+        return {name: array.copy() for name, array in vars(self.state).items()}
+
+    def restore(self, arrays):
+        names = [field.name for field in fields(st.State)]
+        shapes = {name: (arrays[name].shape, arrays[name].dtype) for name in names}
+        self.state = state = st.State(**memory.zeros(shapes))
+        for name in names:
+            getattr(state, name)[...] = arrays[name]
+        bind(state.world, **{name: getattr(state, name) for name in (*events.ARRAYS, *st.TABLES)})
+
+
+def _spread(counts, unit, longest) -> dict:
+    """Mean, some percentiles by nearest rank and the maximum of what is counted in classes of one."""
+    reached = np.cumsum(counts)
+    total = int(reached[-1])
+    if not total:
+        return {"mean": None, **{name: None for name, _ in PARTS}, "max": None}
+    ranks = {name: int(np.searchsorted(reached, -(-total * part // 1000))) * unit for name, part in PARTS}
+    return {"mean": float(counts @ np.arange(len(counts))) / total * unit, **ranks, "max": longest * unit}
+
+
+def _histogram(counts, unit) -> list:
+    """[value, how many], for every value that was seen."""
+    return [[k * unit, int(counts[k])] for k in np.flatnonzero(counts).tolist()]

@@ -1,0 +1,350 @@
+"""What Stardust adds to the records of hosts: links and their queues, VOQs, bursts, adapters, ports and tables.
+
+A cell is one 64-bit word: the row of its burst, the adapter it is for, the slot in which it entered the fabric, and the
+congestion bit. Cells on a wire lie in `wire` by the slot in which they arrive, so that a slot reads and writes the
+links in order; cells in a queue are a linked list of `cells`, whose free rows are used again last first and therefore
+are in the cache.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import carray
+
+from weft.engine.jit import view
+from weft.engine.views import pointer
+from weft.hosts import state as hosts
+from weft.hosts.state import OWN
+
+TICK, CREDIT, REQUEST, EXPIRY = OWN, OWN + 1, OWN + 2, OWN + 3  # kinds of rows that are no packets
+UP, DOWN = 0, 1  # `port` of a packet: on its way to its adapter, or from the last one to its host
+
+# A cell.
+ROWS, ADDRESS, BIRTH = 26, 14, 20  # bits of the row of its burst, of its adapter and of its first slot
+TO, BORN, FCI = ROWS, ROWS + ADDRESS, ROWS + ADDRESS + BIRTH  # where they begin
+MOST_ADAPTERS = 1 << ADDRESS
+
+WAITS = 1 << 12  # classes of latency, in slots, the last for all that is longer
+LENGTHS = 1 << 10  # the same of queues, in cells
+FULL = 1 << 10  # of an adapter's rate of credits, in parts of which congestion takes some
+
+LINK = np.dtype(
+    [
+        ("head", "i4"),  # first cell of its queue, or -1 …
+        ("tail", "i4"),  # … and the last
+        ("count", "i4"),
+        ("to", "i4"),  # device that it leads to
+        ("debt", "i4"),  # bytes that control messages have taken and cells still owe
+        ("peak", "i4"),
+        ("frm", "i4"),
+        ("dead", "u1"),
+        ("down", "u1"),  # 1 if it leads down
+        ("", "u1", (2,)),
+    ]
+)
+CELL = np.dtype([("word", "u8"), ("next", "i4"), ("", "i4")])
+GROUP = np.dtype([("first", "i4"), ("count", "i4"), ("place", "i4"), ("rounds", "i4"), ("draws", "i8"), ("key", "u8")])
+VOQ = np.dtype(
+    [
+        ("first", "i4"),  # packets that wait, or -1
+        ("last", "i4"),
+        ("bytes", "i8"),  # of them, on the wire
+        ("balance", "i8"),  # credit that is left, or was taken too much
+        ("owed", "i8"),  # bytes of credit asked for that have not come
+        ("want", "i8"),  # the scheduler's: bytes of credit to be given
+        ("next", "i4"),  # VOQ behind it in the scheduler's round
+        ("oldest", "i4"),  # burst that is to be delivered next, or -1 …
+        ("newest", "i4"),  # … and the one made last
+        ("home", "i4"),  # adapter
+        ("host", "i4"),  # it is for
+        ("klass", "i4"),
+    ]
+)
+BURST = np.dtype(
+    [
+        ("serial", "i8"),
+        ("voq", "i4"),
+        ("todo", "i4"),  # cells that have not entered the fabric
+        ("left", "i4"),  # cells that have neither arrived nor been lost
+        ("came", "i4"),  # cells that have arrived
+        ("next", "i4"),  # burst behind it in its adapter
+        ("after", "i4"),  # burst behind it of its VOQ
+        ("size", "i8"),  # bytes that it takes of its adapter's buffer
+        ("units", "i4"),  # packets without a row, in traffic that has no hosts
+        ("done", "u1"),
+        ("lost", "u1"),  # 1 once a cell is lost
+        ("", "u1", (2,)),
+    ]
+)
+PORT = np.dtype(
+    [
+        ("first", "i4"),  # VOQs that want credits, in their round, or -1
+        ("last", "i4"),
+        ("first_high", "i4"),  # the same of the upper class
+        ("last_high", "i4"),
+        ("credit_at", "i8"),  # when the next credit may go
+        ("free_at", "i8"),  # when its line has sent what it has
+        ("interval", "i8"),  # ps between credits
+        ("watermark", "i8"),  # ps of backlog above which there are none
+        ("adapter", "i4"),
+        ("served", "i4"),  # credits of the upper class since one of the lower
+        ("peak", "i8"),  # longest backlog, ps
+    ]
+)
+ADAPTER = np.dtype(
+    [
+        ("first", "i4"),  # bursts to be sent, or -1
+        ("last", "i4"),
+        ("first_high", "i4"),  # the same of the upper class
+        ("last_high", "i4"),
+        ("used", "i8"),  # bytes of its buffer
+        ("peak", "i8"),
+        ("factor", "i4"),  # of its rate of credits, in parts of FULL
+        ("marks", "i4"),  # cells with the congestion bit since the last look
+        ("open", "i4"),  # cells in reassembly
+        ("most", "i4"),
+        ("uplinks", "i4"),
+        ("waiting", "i4"),  # cells in the queues of its uplinks
+        ("fault", "i4"),  # 1: gives credits without end
+        ("", "i4"),
+    ]
+)
+DEVICE = np.dtype(
+    [
+        ("held_up", "i4"),  # cells in its queues at the last look
+        ("held_down", "i4"),
+        ("most_up", "i4"),
+        ("most_down", "i4"),
+        ("pool_up", "i4"),  # that its memory has room for
+        ("pool_down", "i4"),
+        ("stop_up", "i4"),  # above which it pauses those who send to it
+        ("stop_down", "i4"),
+        ("paused", "u1"),  # bits: 1 down, 2 up; as its neighbours know it …
+        ("pausing", "u1"),  # … and as they will
+        ("", "u1", (6,)),
+    ]
+)
+
+PARAMETERS = (
+    ("slot", "hop", "cables", "edge", "adapters", "queues", "levels"),
+    (
+        "cell",
+        "filling",
+        "credit",
+        "control_size",
+        "message",
+        "packing",
+        "whole_credits",
+        "policy",
+        "free_class",
+        "capacity",
+        "mark_above",
+    ),
+    ("fci", "window", "cut", "gain", "redraw", "period", "delay", "patience"),
+    ("open_loop", "node_slot", "whole", "chance", "end_chance", "fanout", "last_unit", "warmup", "margin"),
+)
+PLACES = ("ticking", "inside", "to_send", "asking_count", "free_cell", "used_cells", "window_at", "period_at", "look_at",
+          "any_paused", "serial", "unit_at", "applied", "controls", "free_burst", "used_bursts", "bursts_alive")  # fmt: skip
+COUNTERS = (
+    ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses"),
+    ("bursts", "packed", "requests", "asked", "credits_sent", "credits_got", "control_lost", "spent", "local"),
+    (
+        "drop_full",
+        "drop_late",
+        "latency_sum",
+        "latency_max",
+        "overflows",
+        "credits_lost",
+        "asked_lost",
+        "credit_bytes",
+        "credit_bytes_got",
+    ),
+    (
+        "reached",
+        "balanced",
+        "units_in",
+        "units_out",
+        "units_lost",
+        "units_local",
+        "reports",
+        "throttled",
+        "measured_from",
+    ),
+)
+KEYS = ("control_key", "unit_key", "end_key", "fanout_key", "member_seed")
+NUMBERS = sum((*PARAMETERS, PLACES, *COUNTERS, KEYS), ())
+OWN_TABLES = ("links", "cells", "wire", "flying", "queued", "table", "groups", "choices", "voqs", "bursts", "ports",
+              "adapters_", "devices", "asking", "sending", "latency", "lengths", "keep", "other", "streams", "members", "took")  # fmt: skip
+TABLES = (*hosts.TABLES, *OWN_TABLES)
+WORLD = hosts.world(NUMBERS, OWN_TABLES)
+
+
+@dataclass
+class State(hosts.Arrays):
+    """What a run changes, allocated once; n hosts, a adapters, L links, v VOQs."""
+
+    links: np.ndarray  # (L,) LINK
+    cells: np.ndarray  # (most,) CELL  those in queues
+    wire: np.ndarray  # (hop, L) uint64  cells on wires, by the slot in which they arrive
+    flying: np.ndarray  # (hop, L / 64) uint64  a bit for each of them
+    queued: np.ndarray  # (L / 64,) uint64  a bit for each queue that is not empty
+    table: np.ndarray  # (devices * a,) int32  group of links that lead from a device to an adapter
+    groups: np.ndarray  # (groups,) GROUP
+    choices: np.ndarray  # int32  links of groups, in the order in which they are walked
+    voqs: np.ndarray  # (v,) VOQ
+    bursts: np.ndarray  # (rows,) BURST  by the row of their first packet
+    ports: np.ndarray  # (n,) PORT
+    adapters_: np.ndarray  # (a,) ADAPTER
+    devices: np.ndarray  # (devices,) DEVICE
+    asking: np.ndarray  # (n / 64,) uint64  a bit for each port with VOQs that want credits
+    sending: np.ndarray  # (a / 64,) uint64  a bit for each adapter with bursts to send
+    latency: np.ndarray  # (WAITS,) int64  cells by slots in the fabric
+    lengths: np.ndarray  # (LENGTHS,) int64  slots of links of the last stage by cells in their queue
+    keep: np.ndarray  # (n, n) uint32, or (1, 1)  destinations of traffic without hosts, see `weft.workload.traffic`
+    other: np.ndarray  # (n, n) int32
+    streams: np.ndarray  # (n,) int32  burst of that traffic that an input is in: its destination, or -1
+    members: np.ndarray  # (n,) int32  nodes that a packet is for, while it is being made
+    took: np.ndarray  # (n,) int64  payload that left by each port, of that traffic
+
+
+PER_ROW = (*hosts.PER_PACKET, "bursts")  # tables that grow with the rows
+
+
+@view
+def links(s):
+    return carray(pointer(s.links_at), (s.links_size,), LINK)
+
+
+@view
+def cells(s):
+    return carray(pointer(s.cells_at), (s.cells_size,), CELL)
+
+
+@view
+def wire(s):
+    return carray(pointer(s.wire_at), (s.wire_size, s.links_size), np.uint64)
+
+
+@view
+def flying(s):
+    return carray(pointer(s.flying_at), (s.flying_size, s.queued_size), np.uint64)
+
+
+@view
+def queued(s):
+    return carray(pointer(s.queued_at), (s.queued_size,), np.uint64)
+
+
+@view
+def table(s):
+    return carray(pointer(s.table_at), (s.table_size,), np.int32)
+
+
+@view
+def groups(s):
+    return carray(pointer(s.groups_at), (s.groups_size,), GROUP)
+
+
+@view
+def choices(s):
+    return carray(pointer(s.choices_at), (s.choices_size,), np.int32)
+
+
+@view
+def voqs(s):
+    return carray(pointer(s.voqs_at), (s.voqs_size,), VOQ)
+
+
+@view
+def bursts(s):
+    return carray(pointer(s.bursts_at), (s.bursts_size,), BURST)
+
+
+@view
+def ports(s):
+    return carray(pointer(s.ports_at), (s.ports_size,), PORT)
+
+
+@view
+def adapters(s):
+    return carray(pointer(s.adapters__at), (s.adapters__size,), ADAPTER)
+
+
+@view
+def devices(s):
+    return carray(pointer(s.devices_at), (s.devices_size,), DEVICE)
+
+
+@view
+def asking(s):
+    return carray(pointer(s.asking_at), (s.asking_size,), np.uint64)
+
+
+@view
+def sending(s):
+    return carray(pointer(s.sending_at), (s.sending_size,), np.uint64)
+
+
+@view
+def latency(s):
+    return carray(pointer(s.latency_at), (s.latency_size,), np.int64)
+
+
+@view
+def lengths(s):
+    return carray(pointer(s.lengths_at), (s.lengths_size,), np.int64)
+
+
+@view
+def keep(s):
+    return carray(pointer(s.keep_at), (s.keep_size, s.keep_size), np.uint32)
+
+
+@view
+def other(s):
+    return carray(pointer(s.other_at), (s.other_size, s.other_size), np.int32)
+
+
+@view
+def streams(s):
+    return carray(pointer(s.streams_at), (s.streams_size,), np.int32)
+
+
+@view
+def members(s):
+    return carray(pointer(s.members_at), (s.members_size,), np.int32)
+
+
+@view
+def took(s):
+    return carray(pointer(s.took_at), (s.took_size,), np.int64)
+
+
+@view
+def link_at(s, k):
+    """Link k."""
+    return links(s)[np.uint64(k)]
+
+
+@view
+def voq_at(s, v):
+    """VOQ v."""
+    return voqs(s)[np.uint64(v)]
+
+
+@view
+def burst_at(s, b):
+    """The burst of row b."""
+    return bursts(s)[np.uint64(b)]
+
+
+@view
+def port_at(s, h):
+    """The port of host h."""
+    return ports(s)[np.uint64(h)]
+
+
+@view
+def adapter_at(s, a):
+    """Adapter a."""
+    return adapters(s)[np.uint64(a)]
