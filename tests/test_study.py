@@ -20,6 +20,7 @@ from dying import Dying
 from nobody import without_privileges
 from weft import foresight
 from weft.errors import BadInput, BadStudy, TooLarge, WeftError
+from weft.fabrics import FABRICS
 from weft.metrics.provenance import describe
 from weft.metrics.result import flatten
 from weft.report.tables import runs_table
@@ -28,7 +29,7 @@ from weft.workload import Planned
 
 RACK = weft.Shoal(nodes=8)
 SOME = weft.Poisson(load=0.5, sizes="fixed:20KB", flows=30)
-UNKNOWN = "a fabric must be module:Class or one of shoal, crossbar, packet, merchant, tdma, stardust, fluid, not 'shaol'"
+UNKNOWN = f"a fabric must be module:Class or one of {', '.join(FABRICS)}, fluid, not 'shaol'"
 STUDY = weft.Study(fabrics=[RACK], workloads=[SOME, replace(SOME, load=0.8)], seeds=[1, 2])
 
 FILE = """

@@ -12,7 +12,6 @@ from weft.cli.flags import Flags, command, keyword
 from weft.cli.options import RUNNING, Running, say
 from weft.errors import Unusable, WeftError
 
-
 ALONE = {"groomer": "weft.cli.groomer"}  # what brings its own traffic: `weft run groomer` is `weft groomer`
 
 
