@@ -13,17 +13,15 @@ from weft.engine.bits import lowest, prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.fabrics.stardust.element import NONE, ONE, ZERO, charge, join, next_link
+from weft.fabrics.stardust.element import BRIEF, CONGESTED, NONE, ONE, ROW, ZERO, charge, join, next_link
 from weft.fabrics.stardust.state import (
     BIRTH,
     BORN,
     CREDIT,
     DOWN,
     EXPIRY,
-    FCI,
     FULL,
     REQUEST,
-    ROWS,
     TICK,
     TO,
     WAITS,
@@ -48,8 +46,8 @@ from weft.wire.ethernet import GAP, PREAMBLE
 
 BETWEEN = PREAMBLE + GAP  # bytes of a packet on the wire that do not enter the fabric
 _6, _63 = np.uint64(6), np.uint64(63)
-_ROW, _BIRTH = np.uint64((1 << ROWS) - 1), np.uint64((1 << BIRTH) - 1)
-_TO, _BORN, _FCI = np.uint64(TO), np.uint64(BORN), np.uint64(FCI)
+_BIRTH = np.uint64((1 << BIRTH) - 1)
+_TO, _BORN = np.uint64(TO), np.uint64(BORN)
 _ADDRESS = np.uint64((1 << (BORN - TO)) - 1)
 
 
@@ -124,9 +122,9 @@ def serve(s, v):
     if q.bytes == 0 or (q.balance <= 0 and not free):
         return
     if s.open_loop == 1:
-        b, cells, size = take_units(s, q, free)
+        b, cells, size, shorts, tail = take_units(s, q, free)
     else:
-        b, cells, size = take_packets(s, q, free)
+        b, cells, size, shorts, tail = take_packets(s, q, free)
     q.bytes -= size
     if not free:
         q.balance -= size
@@ -134,7 +132,7 @@ def serve(s, v):
     burst = burst_at(s, b)
     burst.serial, burst.voq, burst.todo, burst.left, burst.came = s.serial, v, cells, cells, 0
     burst.next = burst.after = NONE
-    burst.size, burst.done, burst.lost = size, 0, 0
+    burst.size, burst.done, burst.lost, burst.shorts, burst.tail = size, 0, 0, shorts, tail
     s.serial += 1
     s.bursts += 1
     if q.newest == NONE:
@@ -154,16 +152,20 @@ def serve(s, v):
 
 @part
 def take_packets(s, q, free):
-    """(first row, cells, bytes on the wire) of the packets that a VOQ may send, taken off its queue."""
+    """What a VOQ may send, taken off its queue: (first row, cells, bytes of packets, cells not full, their bytes).
+
+    Without packing the last cells of packets are each as long as they are on average.
+    """
     b = np.int64(q.first)
     r, last = b, b
-    cells = size = frames = np.int64(0)
+    cells = size = frames = shorts = np.int64(0)
     while r != NONE and (free or size < q.balance):
         p = packet_at(s, r)
         size += p.size
         frame = np.int64(p.size) - BETWEEN
         frames += frame
         cells += (frame + s.filling - 1) // s.filling
+        shorts += 1
         last = r
         r = np.int64(p.next)
     packet_at(s, last).next = NONE
@@ -172,7 +174,9 @@ def take_packets(s, q, free):
         q.last = NONE
     if s.packing == 1:
         cells = (frames + s.filling - 1) // s.filling
-    return b, cells, size
+        shorts = np.int64(1)
+    room = cells * s.filling - frames
+    return b, cells, size, shorts, s.cell - room // shorts
 
 
 @part
@@ -189,7 +193,7 @@ def take_units(s, q, free):
         s.used_bursts += 1
     s.bursts_alive += 1
     burst_at(s, b).units = units
-    return b, units, units * s.cell
+    return b, units, units * s.cell, np.int64(0), s.cell
 
 
 @part
@@ -235,12 +239,16 @@ def feed(s, a, t):
         d = np.int64(port_at(s, voq_at(s, burst.voq).host).adapter)
         g = np.int64(table(s)[np.uint64(a * s.adapters + d)])
         cell = np.uint64(b) | (np.uint64(d) << _TO) | ((np.uint64(t) & _BIRTH) << _BORN)
+        if burst.todo < burst.shorts:
+            cell |= BRIEF
         n = min(room, np.int64(burst.todo))
         burst.todo -= n
         room -= n
         s.entered += n
         s.inside += n
-        for _ in range(n):
+        for left in range(np.int64(burst.todo) + n, np.int64(burst.todo), -1):
+            if left == burst.shorts:
+                cell |= BRIEF
             if g < 0:
                 s.lost_route += 1
                 miss(s, cell)
@@ -265,7 +273,7 @@ def feed(s, a, t):
 @hot
 def receive(s, k, cell, t):
     """A cell has come to its adapter by link k."""
-    b = np.int64(cell & _ROW)
+    b = np.int64(cell & ROW)
     burst = burst_at(s, b)
     burst.left -= 1
     burst.came += 1
@@ -280,7 +288,8 @@ def receive(s, k, cell, t):
     ad.open += 1
     if ad.open > ad.most:
         ad.most = ad.open
-    if (cell >> _FCI) != ZERO:
+    ad.seen += 1
+    if cell & CONGESTED != ZERO:
         ad.marks += 1
         s.marks += 1
     if burst.left == 1:
@@ -293,7 +302,7 @@ def receive(s, k, cell, t):
 @part
 def miss(s, cell):
     """A cell is lost: what it belongs to is given up when the timer of reassembly is over (§4.1)."""
-    b = np.int64(cell & _ROW)
+    b = np.int64(cell & ROW)
     burst = burst_at(s, b)
     burst.left -= 1
     s.inside -= 1
@@ -504,13 +513,17 @@ def schedule(s, h):
 
 @part
 def throttle(s):
-    """Let adapters that saw congestion give fewer credits for a while, and others more again (§4.2)."""
+    """Let adapters that saw congestion give fewer credits for a while, and others more again (§4.2).
+
+    The paper does not say how. Ours is as DCTCP does it: by the share of cells that were marked.
+    """
     all_adapters = adapters(s)
     for a in range(s.adapters):
         ad = all_adapters[a]
         if ad.marks > 0:
-            ad.factor = max(ad.factor - (ad.factor * s.cut >> 10), FULL >> 4)
+            part = np.int64(ad.marks) * FULL // np.int64(ad.seen)
+            ad.factor = max(ad.factor - (np.int64(ad.factor) * s.cut * part >> 20), FULL >> 4)
             s.throttled += 1
         else:
             ad.factor = min(ad.factor + s.gain, FULL)
-        ad.marks = 0
+        ad.marks = ad.seen = 0

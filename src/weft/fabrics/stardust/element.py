@@ -12,10 +12,12 @@ from weft.engine.bits import lowest, prefetch
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
 from weft.fabrics.stardust.state import (
-    BORN,
     FCI,
     LENGTHS,
+    ROWS,
+    SHORT,
     adapters,
+    burst_at,
     cells,
     choices,
     devices,
@@ -30,7 +32,8 @@ from weft.fabrics.stardust.state import (
 
 NONE = -1
 ONE, ZERO = np.uint64(1), np.uint64(0)
-CONGESTED = np.uint64(1 << FCI)
+CONGESTED, BRIEF = np.uint64(1 << FCI), np.uint64(1 << SHORT)
+ROW = np.uint64((1 << ROWS) - 1)  # bits of a cell
 _6, _63 = np.uint64(6), np.uint64(63)
 
 
@@ -113,9 +116,14 @@ def blocked(s, link):
 
 @part
 def transmit(s, at, lose):
-    """Let every queue send its first cell; `at` is where the slot's cells lie on the wires."""
+    """Let every queue send its first cell; `at` is where the slot's cells lie on the wires.
+
+    A cell has a slot to itself. What short cells leave of theirs is saved up, as long as something waits, for another
+    cell in the same slot; so are the bytes of control messages, for a slot without one.
+    """
     all_queued, all_links, all_lengths = queued(s), links(s), lengths(s)
-    line, bits_on = wire(s)[at], flying(s)[at]
+    line, bits_on = wire(s)[0, at], flying(s)[0, at]
+    second, bits_more = wire(s)[1, at], flying(s)[1, at]
     from_, to = s.cables, s.cables + s.edge
     for w in range(s.queued_size):
         bits = all_queued[np.uint64(min(w + 1, s.queued_size - 1))]
@@ -124,7 +132,7 @@ def transmit(s, at, lose):
             bits &= bits - ONE
             prefetch(cells(s), np.int64(all_links[k].head))
         bits = all_queued[np.uint64(w)]
-        sent = ZERO
+        sent = more = ZERO
         while bits != ZERO:
             b = np.uint64(lowest(bits))
             bits &= bits - ONE
@@ -141,17 +149,33 @@ def transmit(s, at, lose):
                 s.pauses += 1
                 continue
             cell = leave(s, link)
-            if n == 1:
-                all_queued[np.uint64(w)] ^= ONE << b
+            if cell & BRIEF != ZERO:
+                link.debt -= s.cell - burst_at(s, cell & ROW).tail
             if np.int64(k) < s.edge:
                 adapters(s)[np.uint64(link.frm)].waiting -= 1
             s.hops += 1
             if link.dead != 0:
                 lose(s, cell)
-                continue
-            line[k] = cell
-            sent |= ONE << b
+            else:
+                line[k] = cell
+                sent |= ONE << b
+            if link.debt <= -s.cell and n > 1:
+                cell = leave(s, link)
+                link.debt += np.int64(burst_at(s, cell & ROW).tail) if cell & BRIEF != ZERO else s.cell
+                n -= 1
+                if np.int64(k) < s.edge:
+                    adapters(s)[np.uint64(link.frm)].waiting -= 1
+                s.hops += 1
+                if link.dead != 0:
+                    lose(s, cell)
+                else:
+                    second[k] = cell
+                    more |= ONE << b
+            if n == 1:
+                all_queued[np.uint64(w)] ^= ONE << b
+                link.debt = max(link.debt, 0)
         bits_on[np.uint64(w)] = sent
+        bits_more[np.uint64(w)] = more
 
 
 @part
@@ -188,9 +212,3 @@ def charge(s, k, size):
     if link.count > 0:  # else it takes time that nobody wants
         link.debt += size
     return link.dead == 0
-
-
-@hot
-def born(cell):
-    """The slot in which a cell entered the fabric, as far as its bits go."""
-    return cell >> np.uint64(BORN)

@@ -63,8 +63,8 @@ class Stardust(Fabric):
     low_latency: bool = param(False, "flows of class 1 and above are sent without waiting for credits")
     depth: int = param(128, "cells that an element's memory has for each of its links")
     fci: int = param(96, "cells in a queue from which on the congestion bit is set")
-    fci_window: Time = param(5 * us, "time between changes of an adapter's rate of credits")
-    fci_cut: float = param(0.0625, "part of its rate that an adapter gives up in such a time if a cell was marked")
+    fci_window: Time | None = param(None, "time between changes of a rate of credits; a loop of credits unless given")
+    fci_cut: float = param(0.5, "part of its rate that an adapter gives up in such a time if all cells were marked")
     fci_gain: float = param(0.0078125, "part of the full rate that it takes back if none was")
     rounds: int = param(4, "rounds over its links after which a device draws a new order")
     period: Time = param(10 * us, "time between reachability messages on a link")
@@ -94,7 +94,8 @@ class Stardust(Fabric):
         for name, value in (("link", self.link), ("lane", self.rate)):
             require(0 < value <= 10**14, name, "above 0 and at most 100 Tb/s", value)
         for name in ("delay", "reassembly", "fci_window", "period"):
-            require(0 <= getattr(self, name) <= LONGEST, name, "from 0 to 1 s", getattr(self, name))
+            value = getattr(self, name)
+            require(value is None or 0 <= value <= LONGEST, name, "from 0 to 1 s", value)
         require(self.period > 0, "period", "above 0", self.period)
         require(1 <= self.cell <= 16_384, "cell", "from 1 to 16384 bytes", self.cell)
         require(0 <= self.header, "header", "0 or more bytes", self.header)
@@ -262,6 +263,12 @@ class Stardust(Fabric):
     def filling(self) -> int:
         """Bytes of packets in a full cell."""
         return self.cell - self.header
+
+    @property
+    def window(self) -> int:
+        """Slots between changes of an adapter's rate of credits."""
+        loop = bounds.loop(self) + self.fci * self.slot
+        return max(1, (loop if self.fci_window is None else self.fci_window) // self.slot)
 
     @property
     def fabric_speedup(self) -> float:

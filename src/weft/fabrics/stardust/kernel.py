@@ -32,14 +32,13 @@ from weft.fabrics.stardust.adapter import (
     throttle,
     wake,
 )
-from weft.fabrics.stardust.element import CONGESTED, NONE, ONE, ZERO, join, leave, look, next_link, transmit
+from weft.fabrics.stardust.element import CONGESTED, NONE, ONE, ROW, ZERO, join, leave, look, next_link, transmit
 from weft.fabrics.stardust.state import (
     CREDIT,
     DOWN,
     EXPIRY,
     MOST_ADAPTERS,
     REQUEST,
-    ROWS,
     TICK,
     TO,
     UP,
@@ -77,14 +76,21 @@ __all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "renew
 
 _32, _LOW = np.uint64(32), np.uint64(WHOLE - 1)
 _WHOLE = np.int64(WHOLE)
-_TO, _ADDRESS, _ROW = np.uint64(TO), np.uint64(MOST_ADAPTERS - 1), np.uint64((1 << ROWS) - 1)
+_TO, _ADDRESS = np.uint64(TO), np.uint64(MOST_ADAPTERS - 1)
 _6 = np.uint64(6)
 
 
 @part
 def pass_on(s, at, t):
     """Let cells that have crossed their link go on: `at` is where this slot's cells lie on the wires."""
-    line, bits_on, all_links, to = wire(s)[at], flying(s)[at], links(s), table(s)
+    cross(s, wire(s)[0, at], flying(s)[0, at], t)
+    cross(s, wire(s)[1, at], flying(s)[1, at], t)
+
+
+@part
+def cross(s, line, bits_on, t):
+    """Let the cells of `line` that `bits_on` names go on."""
+    all_links, to = links(s), table(s)
     for w in range(s.queued_size):
         ahead = np.uint64(min(w + 1, s.queued_size - 1))
         bits = bits_on[ahead]
@@ -94,7 +100,7 @@ def pass_on(s, at, t):
             cell = line[k]
             v = np.int64(all_links[k].to)
             if v < s.adapters:
-                prefetch(bursts(s), np.int64(cell & _ROW))
+                prefetch(bursts(s), np.int64(cell & ROW))
             else:
                 prefetch(to, np.int64(np.uint64(v * s.adapters) + ((cell >> _TO) & _ADDRESS)))
         bits = bits_on[np.uint64(w)]
@@ -374,10 +380,11 @@ def cut(world, k):
     link = link_at(s, k)
     link.dead = 1
     word_, bit = k >> 6, ONE << (np.uint64(k) & np.uint64(63))
-    for at in range(s.hop):
-        if flying(s)[at, word_] & bit != ZERO:
-            flying(s)[at, word_] &= ~bit
-            lose(s, wire(s)[at, k])
+    for place in range(2):
+        for at in range(s.hop):
+            if flying(s)[place, at, word_] & bit != ZERO:
+                flying(s)[place, at, word_] &= ~bit
+                lose(s, wire(s)[place, at, k])
     while link.count > 0:
         cell = leave(s, link)
         if k < s.edge:

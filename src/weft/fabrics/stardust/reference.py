@@ -65,6 +65,8 @@ class Burst:
     todo: int
     left: int
     came: int = 0
+    shorts: int = 0  # cells that are not full, the last ones …
+    tail: int = 0  # … and their bytes
     done: bool = False
     lost: bool = False
 
@@ -73,6 +75,7 @@ class Burst:
 class Cell:
     burst: Burst
     born: int
+    size: int
     congested: bool = False
 
 
@@ -116,7 +119,7 @@ class Adapter:
     def __init__(self, number):
         self.number = number
         self.to_send = (deque(), deque())  # bursts, of the lower and the upper class
-        self.used, self.marks, self.factor, self.waiting = 0, 0, 1024, 0
+        self.used, self.marks, self.seen, self.factor, self.waiting = 0, 0, 0, 1024, 0
 
 
 class Fabric(Hosts):
@@ -131,7 +134,7 @@ class Fabric(Hosts):
         self.cables, self.n = wiring.cables, fabric.nodes
         self.links = [Link(k, frm[k], to[k], k >= self.cables) for k in range(2 * self.cables)]
         self.of_adapter = [[link for link in self.links[: wiring.edge] if link.frm == a] for a in range(fabric.edges)]
-        self.wires: dict[int, list] = {}  # slot -> cells that arrive in it, with their links, in order of those
+        self.wires: dict[int, tuple] = {}  # slot -> cells that arrive in it, with their links, and seconds
         self.levels = 1 if fabric.classes == "one" and not fabric.low_latency else 2
         self.ports = [Port(h, h // fabric.per_adapter) for h in range(self.n)]
         self.adapters = [Adapter(a) for a in range(fabric.edges)]
@@ -173,10 +176,11 @@ class Fabric(Hosts):
     def cut(self, link):
         link.dead = True
         hop = self.stardust.hop
-        for slot in sorted(self.wires, key=lambda slot: slot % hop):
-            for k, cell in [entry for entry in self.wires[slot] if entry[0] == link.number]:
-                self.wires[slot].remove((k, cell))
-                self.miss(cell)
+        for place in range(2):
+            for slot in sorted(self.wires, key=lambda slot: slot % hop):
+                for entry in [entry for entry in self.wires[slot][place] if entry[0] == link.number]:
+                    self.wires[slot][place].remove(entry)
+                    self.miss(entry[1])
         while link.queue:
             cell = link.queue.popleft()
             if link.frm < len(self.adapters):
@@ -264,8 +268,12 @@ class Fabric(Hosts):
             cells = len(taken)
         else:
             frames = [packet.size - GAPS for packet in taken]
-            cells = sum(-(-frame // fabric.filling) for frame in ([sum(frames)] if fabric.packing else frames))
+            pieces = [sum(frames)] if fabric.packing else frames
+            cells = sum(-(-piece // fabric.filling) for piece in pieces)
         burst = Burst(self.serial, q, taken, size, cells, cells)
+        if not self.open_loop:
+            burst.shorts = len(pieces)
+            burst.tail = fabric.cell - (cells * fabric.filling - sum(frames)) // len(pieces)
         self.serial += 1
         q.bursts.append(burst)
         adapter = self.adapters[q.home]
@@ -289,10 +297,10 @@ class Fabric(Hosts):
                 d = self.ports[burst.voq.host].adapter
                 group = self.table[adapter.number][d]
                 for _ in range(min(room, burst.todo)):
+                    cell = Cell(burst, slot, burst.tail if burst.todo <= burst.shorts else self.stardust.cell)
                     burst.todo -= 1
                     room -= 1
                     self.entered += 1
-                    cell = Cell(burst, slot)
                     if group == NOWHERE:
                         self.miss(cell)
                     else:
@@ -366,6 +374,7 @@ class Fabric(Hosts):
         self.arrived += 1
         self.print.fold(slot, k << 40 ^ burst.serial)
         self.adapters[self.links[k].to].marks += cell.congested
+        self.adapters[self.links[k].to].seen += 1
         if burst.left == 0 and not burst.lost:
             burst.done = True
             self.hand_out(burst.voq)
@@ -425,12 +434,12 @@ class Fabric(Hosts):
             self.look_at = slot + fabric.hop
         if slot >= self.window_at:
             self.throttle()
-            self.window_at = slot + max(1, fabric.fci_window // fabric.slot)
+            self.window_at = slot + fabric.window
         if slot >= self.period_at:
             for link in self.links:
                 link.debt += REACHABILITY.size if link.queue else 0
             self.period_at = slot + max(1, fabric.period // fabric.slot)
-        moving = any(self.wires.values()) or any(link.queue for link in self.links)
+        moving = any(some for both in self.wires.values() for some in both) or any(link.queue for link in self.links)
         moving = moving or any(any(adapter.to_send) for adapter in self.adapters)
         if moving or any(any(port.rounds) for port in self.ports) or self.open_loop:
             self.at(self.now + fabric.slot, self.tick)
@@ -439,7 +448,8 @@ class Fabric(Hosts):
 
     def pass_on(self, slot):
         """Cells that have crossed a link join the next queue, or are at their adapter (§3.2)."""
-        for k, cell in self.wires.pop(slot, ()):
+        first, second = self.wires.pop(slot, ((), ()))
+        for k, cell in (*first, *second):
             node = self.links[k].to
             if node < len(self.adapters):
                 self.receive(k, cell, slot)
@@ -464,13 +474,23 @@ class Fabric(Hosts):
             up, down = self.paused.get(link.to, (False, False))
             if down or (up and not link.down):
                 continue
-            cell = link.queue.popleft()
-            if link.frm < len(self.adapters):
-                self.adapters[link.frm].waiting -= 1
-            if link.dead:
-                self.miss(cell)
-            else:
-                self.wires.setdefault(slot + fabric.hop, []).append((link.number, cell))
+            link.debt -= fabric.cell - link.queue[0].size
+            self.put(link, slot, 0)
+            if link.debt <= -fabric.cell and link.queue:
+                link.debt += link.queue[0].size
+                self.put(link, slot, 1)
+            if not link.queue:
+                link.debt = max(link.debt, 0)
+
+    def put(self, link, slot, place):
+        """The first cell of a queue goes on the wire, alone in its slot or behind a short one."""
+        cell = link.queue.popleft()
+        if link.frm < len(self.adapters):
+            self.adapters[link.frm].waiting -= 1
+        if link.dead:
+            self.miss(cell)
+        else:
+            self.wires.setdefault(slot + self.stardust.hop, ([], []))[place].append((link.number, cell))
 
     def look(self):
         """Elements that are nearly full pause those who send to them, as a last resort (§5.5)."""
@@ -487,10 +507,11 @@ class Fabric(Hosts):
         fabric = self.stardust
         for adapter in self.adapters:
             if adapter.marks:
-                adapter.factor = max(adapter.factor - (adapter.factor * round(fabric.fci_cut * 1024) >> 10), 64)
+                part = adapter.marks * 1024 // adapter.seen
+                adapter.factor = max(adapter.factor - (adapter.factor * round(fabric.fci_cut * 1024) * part >> 20), 64)
             else:
                 adapter.factor = min(adapter.factor + round(fabric.fci_gain * 1024), 1024)
-            adapter.marks = 0
+            adapter.marks = adapter.seen = 0
 
     # ------------------------------------------------------------ traffic without hosts
 

@@ -142,7 +142,7 @@ class FabricRun(Run):
             laws["credits_conserved"] += int(int(voqs["balance"].sum()) != balance)
             laws["credits_conserved"] += int(int(voqs["owed"].sum()) != int(world["asked"] - world["credit_bytes_got"]))
             laws["credits_conserved"] += int(int(voqs["want"].sum()) != int(world["reached"] - world["credit_bytes"]))
-            flying = sum(int(np.bitwise_count(row).sum()) for row in state.flying)
+            flying = int(np.bitwise_count(state.flying).sum())
             laws["conservation"] += int(flying + int(state.links["count"].sum()) != int(world["inside"]))
             laws["reassembly_bounded"] = int(state.adapters_["most"].max() > bounds.reassembly(fabric))
         if not self.open_loop:

@@ -1,7 +1,7 @@
 """What Stardust adds to the records of hosts: links and their queues, VOQs, bursts, adapters, ports and tables.
 
-A cell is one 64-bit word: the row of its burst, the adapter it is for, the slot in which it entered the fabric, and the
-congestion bit. Cells on a wire lie in `wire` by the slot in which they arrive, so that a slot reads and writes the
+A cell is one 64-bit word: the row of its burst, the adapter it is for, the slot in which it entered the fabric, whether it
+is short, and the congestion bit. Cells on a wire lie in `wire` by the slot in which they arrive, so that a slot reads and writes the
 links in order; cells in a queue are a linked list of `cells`, whose free rows are used again last first and therefore
 are in the cache.
 """
@@ -21,7 +21,8 @@ UP, DOWN = 0, 1  # `port` of a packet: on its way to its adapter, or from the la
 
 # A cell.
 ROWS, ADDRESS, BIRTH = 26, 14, 20  # bits of the row of its burst, of its adapter and of its first slot
-TO, BORN, FCI = ROWS, ROWS + ADDRESS, ROWS + ADDRESS + BIRTH  # where they begin
+TO, BORN, FCI = ROWS, ROWS + ADDRESS, ROWS + ADDRESS + BIRTH  # where they begin, and the congestion bit
+SHORT = FCI + 1  # a bit: the cell is as long as its burst says
 MOST_ADAPTERS = 1 << ADDRESS
 
 WAITS = 1 << 12  # classes of latency, in slots, the last for all that is longer
@@ -34,7 +35,7 @@ LINK = np.dtype(
         ("tail", "i4"),  # … and the last
         ("count", "i4"),
         ("to", "i4"),  # device that it leads to
-        ("debt", "i4"),  # bytes that control messages have taken and cells still owe
+        ("debt", "i4"),  # bytes that control messages have taken and cells still owe; below 0, what short cells left
         ("peak", "i4"),
         ("frm", "i4"),
         ("dead", "u1"),
@@ -71,6 +72,8 @@ BURST = np.dtype(
         ("after", "i4"),  # burst behind it of its VOQ
         ("size", "i8"),  # bytes that it takes of its adapter's buffer
         ("units", "i4"),  # packets without a row, in traffic that has no hosts
+        ("shorts", "i4"),  # cells that are not full, the last ones …
+        ("tail", "i4"),  # … and their bytes, header included
         ("done", "u1"),
         ("lost", "u1"),  # 1 once a cell is lost
         ("", "u1", (2,)),
@@ -100,13 +103,13 @@ ADAPTER = np.dtype(
         ("used", "i8"),  # bytes of its buffer
         ("peak", "i8"),
         ("factor", "i4"),  # of its rate of credits, in parts of FULL
-        ("marks", "i4"),  # cells with the congestion bit since the last look
+        ("marks", "i4"),  # cells with the congestion bit since the last look …
+        ("seen", "i4"),  # … and all cells
         ("open", "i4"),  # cells in reassembly
         ("most", "i4"),
         ("uplinks", "i4"),
         ("waiting", "i4"),  # cells in the queues of its uplinks
         ("fault", "i4"),  # 1: gives credits without end
-        ("", "i4"),
     ]
 )
 DEVICE = np.dtype(
@@ -185,8 +188,8 @@ class State(hosts.Arrays):
 
     links: np.ndarray  # (L,) LINK
     cells: np.ndarray  # (most,) CELL  those in queues
-    wire: np.ndarray  # (hop, L) uint64  cells on wires, by the slot in which they arrive
-    flying: np.ndarray  # (hop, L / 64) uint64  a bit for each of them
+    wire: np.ndarray  # (2, hop, L) uint64  cells on wires, by the slot in which they arrive; a second behind a short one
+    flying: np.ndarray  # (2, hop, L / 64) uint64  a bit for each of them
     queued: np.ndarray  # (L / 64,) uint64  a bit for each queue that is not empty
     table: np.ndarray  # (devices * a,) int32  group of links that lead from a device to an adapter
     groups: np.ndarray  # (groups,) GROUP
@@ -222,12 +225,12 @@ def cells(s):
 
 @view
 def wire(s):
-    return carray(pointer(s.wire_at), (s.wire_size, s.links_size), np.uint64)
+    return carray(pointer(s.wire_at), (s.wire_size, s.hop, s.links_size), np.uint64)
 
 
 @view
 def flying(s):
-    return carray(pointer(s.flying_at), (s.flying_size, s.queued_size), np.uint64)
+    return carray(pointer(s.flying_at), (s.flying_size, s.hop, s.queued_size), np.uint64)
 
 
 @view
