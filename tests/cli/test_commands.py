@@ -8,7 +8,12 @@ import time
 import pytest
 
 from weft.cli import COMMANDS
+from weft.fabrics import FABRICS
 
+SMALL = {
+    "shoal": ("--nodes", 8), "crossbar": ("--ports", 8), "ideal": ("--nodes", 8),
+    "packet": ("--hosts", 16), "merchant": ("--radix", 8), "stardust": ("--hosts", 16), "tdma": ("--hosts", 8),
+}  # fmt: skip
 HEAVY = ("numba", "matplotlib", "pyarrow", "scipy", "numpy", "weft.fabrics", "weft.workload")
 STUDY = """
 title = "two loads"
@@ -130,6 +135,22 @@ def test_a_bench_measures_a_busy_rack(weft):
     assert data["ratio_to_calibration"] == pytest.approx(data["ns_per_node_slot"] / data["calibration_ns"])
     assert 0 < data["busy_fraction"] <= 1
     assert 0 < data["carried_cells_per_s"] < data["node_slots_per_s"]
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_a_bench_measures_any_fabric(weft, fabric):
+    cells = fabric == "crossbar"
+    flags = ("--slots", 200) if cells else ("--sizes", "fixed:2KB", "--flows", 20)
+    words = ("bench", fabric, "bernoulli" if cells else "poisson", "--load", 0.5, *SMALL.get(fabric, ()), *flags)
+    found = json.loads(weft(*words, "--repeat", 1, "--json").out)
+    assert found["work"] and all(rate > 0 for rate in found["rate"].values()) and found["calibration_ns"] > 0
+    said = weft(*words)
+    assert (said.code, said.err) == (0, "") and f"{fabric} " in said.out and "the best of 3 runs" in said.out
+
+
+def test_a_bench_needs_a_run(weft):
+    said = weft("bench", "ideal", "poisson", "--nodes", 8, "--load", 0.5, "--flows", 9, "--repeat", 0)
+    assert (said.code, said.err) == (2, "weft bench ideal: repeat must be at least 1, not 0\n")
 
 
 def test_a_bench_chooses_its_flows_by_the_work_they_make():

@@ -15,7 +15,7 @@ COMMANDS = {
     "sweep": "Run what is missing of a study, many runs described in a TOML file.",
     "rerun": "Run a result's call again and compare fingerprints.",
     "show": "Print a result that was saved.",
-    "bench": "Measure how fast a busy fabric is simulated on this machine.",
+    "bench": "Measure how fast a fabric is simulated on this machine.",
     "fabrics": "List the fabrics, or the parameters of one.",
     "workloads": "List the workloads, or the parameters of one.",
     "schedule": "Who may speak when: the schedule of a rack, and of each of its switches.",

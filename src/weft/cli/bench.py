@@ -1,20 +1,139 @@
-"""`weft bench`: how fast a busy fabric is simulated here, beside a loop that says how fast the machine is."""
+"""`weft bench`: how fast a fabric is simulated here, beside a loop that says how fast the machine is."""
 
+import inspect
 from dataclasses import dataclass
-from time import perf_counter
+from time import process_time
 from typing import Annotated
 
 import numpy as np
 from cyclopts import App, Parameter
 
-from weft.cli.options import print_json, quantity, whole
+from weft import catalogue
+from weft.cli import options
+from weft.cli.flags import Flags, command, keyword
+from weft.cli.options import RUNNING, print_json, quantity, whole
+from weft.cli.run import run_options
+from weft.errors import Unusable, require
 from weft.parameters import Parameter as Field
-from weft.units import parse_rate
+from weft.units import parse_rate, show_number, show_time
 
-app = App(name="bench", help="Measure how fast a busy fabric is simulated on this machine.", help_format="markdown")
+SENTENCE = "Measure how fast a fabric is simulated on this machine."
+BUSY = "shoal"  # whose command without a workload measures a busy rack
 WORK = 300_000_000  # node-slots of a run, unless told how many flows: some ten seconds of a busy rack
 STEPS = 4_000_000  # of the calibration loop
 TABLE = 1 << 18  # its table of int64, 2 MB: beyond the first cache, as a busy rack is
+
+
+def make(tokens) -> App:
+    """The command; if the tokens already name a fabric, with that one only."""
+    app = App(name="bench", help=SENTENCE, help_format="markdown")
+    names = catalogue.fabrics()
+    asked = [word for word in tokens[:1] if word in names or ":" in word]
+    for name in asked or names:
+        try:
+            app.command(_fabric(name, tokens[1:2] if asked else ()))
+        except Unusable as problem:
+            app.command(App(name=name, help=str(problem)))
+    return app
+
+
+def _fabric(name, asked=()) -> App:
+    cls = catalogue.fabric_class(name)
+    app = App(name=name, help=f"Runs of {cls.__name__}: how much of each a second of processor time.")
+    if name == BUSY:
+        app.default(shoal)
+    kinds = catalogue.workloads(cls)
+    kinds |= {word: catalogue.workload_class(word, cls) for word in asked if ":" in word}
+    for workload, kind in kinds.items():
+        app.command(_command(name, cls, workload, kind), name=workload)
+    return app
+
+
+def _command(name, cls, workload, kind):
+    """The command that measures the workload `kind` on the fabric `cls`, by their names."""
+    shared = bench_options()
+    taken = {option.name for option in shared}
+    traffic = Flags(kind, workload, "Workload", taken, order=2)
+    fabric = Flags(cls, name, "Fabric", {*taken, *traffic.names}, order=1)
+
+    def call(*, seed, until, repeat, json, **given):
+        found = best(
+            fabric.build(given), traffic.build(given), seed=options.seed(seed), until=options.until(until),
+            repeat=at_least_one("repeat", repeat),
+        )  # fmt: skip
+        if json:
+            print_json(found)
+        else:
+            print("\n".join(told(f"{name} {workload}", found)))
+        return 0
+
+    return command(call, workload, inspect.getdoc(kind), [*fabric.parameters, *traffic.parameters, *shared])
+
+
+def bench_options() -> list:
+    """The parameters of every measurement, whatever is measured."""
+    repeat = Parameter(help="runs; the best counts: other work only makes one slower", metavar="INT", group=RUNNING)
+    as_json = Parameter(negative="", show_default=False, help="print JSON", group=RUNNING)
+    return [
+        *(option for option in run_options() if option.name in ("seed", "until")),
+        keyword("repeat", Annotated[str, repeat], "3"),
+        keyword("json", Annotated[bool, as_json], False),
+    ]
+
+
+def at_least_one(name, text) -> int:
+    """The whole number, 1 or more, that the flag `name` was given."""
+    number = whole(name, text)
+    require(number >= 1, name, "at least 1", number)
+    return number
+
+
+def best(fabric, workload, *, seed=0, until=None, repeat=3) -> dict:
+    """What the fastest of several whole runs did in a second of processor time, compilation and flows left out."""
+    from weft.experiment import allow, horizon
+
+    allow(fabric, workload.planned(fabric.nodes))
+    demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+    allow(fabric, demand)
+    until = horizon(workload, demand, until)
+    fabric.prepare(demand, seed=seed).advance(until=1)
+    took, steps = [], [calibrate()]
+    for _ in range(repeat):
+        run = fabric.prepare(demand, seed=seed)
+        began = process_time()
+        run.advance(until=until)
+        took.append(process_time() - began)
+        steps.append(calibrate())
+    seen = run.observe()
+    done = {name: count for name, count in seen.work.items() if name != "seconds"}
+    each = min(took)
+    return {
+        "seed": seed,
+        "runs": repeat,
+        "simulated_us": seen.now / 1e6,
+        "seconds": each,
+        "seconds_most": max(took),
+        "work": done,
+        "rate": {f"{name}_per_s": count / each for name, count in done.items()},
+        "calibration_ns": min(steps),
+        "calibration_ns_most": max(steps),
+        "ratio_to_calibration": {
+            name: 1e9 * each / count / min(steps) if count else None for name, count in done.items()
+        },
+        "fingerprint": seen.fingerprint,
+    }
+
+
+def told(title, found):
+    """The same, for a reader."""
+    yield f"{title}: {show_time(round(found['simulated_us'] * 1e6))} simulated, the best of {found['runs']} runs"
+    for name, count in found["work"].items():
+        rate, ratio = found["rate"][f"{name}_per_s"], found["ratio_to_calibration"][name]
+        steps = "" if ratio is None else f", each {ratio:.2f} steps of the calibration loop"
+        what = f"{rate / 1e6:.4g} M {name.replace('_', ' ')} a second of processor time"
+        yield f"{what}, {show_number(count)} in all{steps}"
+    yield f"{found['seconds']:.3g} to {found['seconds_most']:.3g} s a run"
+    yield f"{found['calibration_ns']:.1f} to {found['calibration_ns_most']:.1f} ns a step of the calibration loop"
 
 
 @dataclass(frozen=True)
@@ -55,9 +174,9 @@ def measure(*, nodes=512, channels=4, load=1.0, load_rate=None, sizes="pareto", 
     run = rack.prepare(table, seed=seed)
     run.advance(until=first)
     start = run.observe()
-    began = perf_counter()
+    began = process_time()
     run.advance(until=last)
-    seconds = perf_counter() - began
+    seconds = process_time() - began
     end = run.observe()
     calibration = (before + calibrate()) / 2
     slots, stepped = (end.work[key] - start.work[key] for key in ("node_slots", "stepped"))
@@ -101,9 +220,9 @@ def calibrate() -> float:
         _wander = kernel(_steps)
     table = (np.arange(TABLE, dtype=np.int64) * 0x9E3779B1 + 12345) & (TABLE - 1)
     _wander(table, 1)
-    began = perf_counter()
+    began = process_time()
     _wander(table, STEPS)
-    return (perf_counter() - began) * 1e9 / STEPS
+    return (process_time() - began) * 1e9 / STEPS
 
 
 _wander = None
@@ -117,7 +236,6 @@ def _steps(table, steps):
     return total
 
 
-@app.command
 def shoal(
     *,
     nodes: Annotated[str, Parameter(metavar="INT", help="nodes in the rack")] = "512",

@@ -18,9 +18,13 @@ COLUMNS = "| | | default | |\n| --- | --- | --- | --- |"
 
 def page() -> str:
     """The page, as Markdown."""
+    from weft.cli.bench import bench_options
     from weft.cli.run import run_options
 
-    shared = App(default_command=command(lambda **given: None, "run", "", run_options()))
+    shared, measured = (
+        App(default_command=command(lambda **given: None, name, "", these()))
+        for name, these in (("run", run_options), ("bench", bench_options))
+    )
     parts = [
         "# The command line",
         "Made by `make docs` from the commands themselves; each also takes `--help`. Exit codes: 0 done, 1 a claim or "
@@ -28,6 +32,8 @@ def page() -> str:
         f"## weft run FABRIC WORKLOAD\n\n{COMMANDS['run']} The flags are the parameters of the fabric and of the "
         f"workload, below, and these; one that would mean two things has its owner's name in front.\n\n"
         + _table(shared),
+        f"## weft bench FABRIC WORKLOAD\n\n{COMMANDS['bench']} The flags are those of `weft run`, and these:\n\n"
+        + _table(measured),
     ]
     parts += [_command(title, app) for title, app in commands()]
     parts.append("## Fabrics")
@@ -43,19 +49,20 @@ def page() -> str:
 
 
 def commands():
-    """(name, App) of every command and subcommand, as in `weft wire shoal encode`, but those of `weft run`."""
+    """(name, App) of every command and subcommand, as in `weft wire shoal encode`, but those of workloads."""
     for name in COMMANDS:
         if name != "run":
             module = import_module(f"weft.cli.{name}")
-            yield from _leaves(module.make([]) if hasattr(module, "make") else module.app, f"weft {name}")
+            app = module.make([]) if hasattr(module, "make") else module.app
+            yield from _leaves(app, f"weft {name}", deep=name != "bench")
 
 
-def _leaves(app, title):
+def _leaves(app, title, deep=True):
     if app.default_command is not None:
         yield title, app
     for name in app:
-        if not name.startswith("-"):
-            yield from _leaves(app[name], f"{title} {name}")
+        if not name.startswith("-") and (deep or title.count(" ") < 2):
+            yield from _leaves(app[name], f"{title} {name}", deep)
 
 
 def _command(title, app) -> str:
