@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.checkpoint import Checkpoint, is_whole
+from weft.checkpoint import Checkpoint
 from weft.cli import main
 from weft.errors import BadResult, WeftError
 
@@ -135,17 +135,6 @@ def test_a_checkpoint_lies_beside_the_folder_that_a_link_leads_to(tmp_path):
     (tmp_path / "link").symlink_to("real")
     assert Checkpoint.beside(tmp_path / "link").path == tmp_path / "real.checkpoint"
     assert Checkpoint.beside(f"{tmp_path}/real/").path == tmp_path / "real.checkpoint"
-
-
-@pytest.mark.parametrize(
-    ("text", "whole"),
-    [('{"partial": false}', True), ('{"partial": true}', False), ("{}", False), ("[]", False), ("3", False),
-     ('{"partial": false', False), ("", False), ("\xff", False), (None, False)],
-)  # fmt: skip
-def test_only_a_result_that_says_so_is_whole(tmp_path, text, whole):
-    if text is not None:
-        (tmp_path / "result.json").write_bytes(text.encode("latin-1"))
-    assert is_whole(tmp_path) is whole
 
 
 def test_there_is_nothing_to_resume_at_the_root(capsys):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft import experiment
+from weft import experiment, memory
 from weft.checkpoint import Checkpoint
 from weft.errors import BadInput, BadResult, TooLarge
 from weft.units import KB, ms, us
@@ -96,7 +96,7 @@ def test_more_flows_than_memory_holds_are_refused_not_attempted():
 
 def test_a_run_may_need_four_fifths_of_the_machine():
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert 0 < experiment.may_have() <= 0.8 * machine
+    assert 0 < memory.may_have() <= 0.8 * machine
 
 
 def test_progress_is_called_between_strides_and_sees_time_pass():

@@ -164,7 +164,7 @@ def test_the_words_of_an_entry_are_kept_for_whoever_reads_them():
 def test_nonsense_is_refused_in_a_sentence(plan, sentence):
     with pytest.raises(BadInput) as error:
         read(plan)
-    assert str(error.value) == sentence
+    assert str(error.value) == str(BadInput(sentence))  # what is very long is cut
 
 
 @given(st.text(alphabet="node link leafspuk0123.%,-atilm ", max_size=40))

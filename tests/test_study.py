@@ -340,7 +340,7 @@ def test_a_study_that_is_not_there_or_is_binary_is_named(tmp_path):
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadStudy) as said:
         weft.Study.load(tmp_path / "b.toml")
-    assert str(said.value) == f"{tmp_path / 'b.toml'} must be a TOML file, not binary"
+    assert str(said.value) == f"{tmp_path / 'b.toml'} must be a study, not binary"
 
 
 @pytest.mark.parametrize("path", sorted(Path(__file__).parents[1].glob("studies/*.toml")), ids=lambda path: path.name)

@@ -5,22 +5,28 @@ there. The call is JSON in an array of bytes. Nothing in it is pickled: to read 
 """
 
 import json
-import zipfile
+import os
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from weft import reading
 from weft.errors import BadResult, WeftError
 from weft.files import replaced, resolved
 from weft.metrics.provenance import describe, plain
-from weft.metrics.result import Result
+from weft.metrics.result import Result, is_whole
+from weft.metrics.schema import TEXT, WHOLE, differences
 from weft.sources import digest_of
 from weft.workload.files import inputs
 
 EVERY = 60.0  # s of wall time between two checkpoints
 _DECIDES = ("fabric", "workload", "resolved", "inputs", "seed", "until", "sources")  # what makes two calls the same run
+_CALL: dict = {
+    "fabric": {"kind": TEXT}, "workload": {"kind": TEXT}, "resolved": (dict,), "inputs": {str: TEXT}, "seed": (int,),
+    "until": WHOLE, "sources": TEXT, "spent": {"wall_s": (float, int), "cpu_s": (float, int)}, "arrays": (list,),
+}  # fmt: skip
 
 
 class Checkpoint:
@@ -46,7 +52,7 @@ class Checkpoint:
 
     def exists(self) -> bool:
         """Whether there is anything to resume."""
-        return self.path.exists()
+        return os.path.lexists(self.path)  # a link that leads nowhere is no reason to begin anew
 
     @property
     def due(self) -> bool:
@@ -86,24 +92,16 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _read(self, arrays=True):
+        found = reading.arrays(self.path, "a checkpoint", error=BadResult)
         try:
-            with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-                call = json.loads(file["call"].tobytes())
-                if not isinstance(call, dict) or not {*_DECIDES, "spent", "arrays"} <= set(call):
-                    raise ValueError
-                return call, {name: file[f"run.{name}"] for name in call["arrays"] if arrays}
-        except FileNotFoundError:
-            raise BadResult(f"{self.path} must be a checkpoint, but there is no such file") from None
-        except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):  # zipfile raises them all
+            call = json.loads(found["call"].tobytes())
+            if not isinstance(call, dict) or not {*_DECIDES, "spent", "arrays"} <= set(call):
+                raise ValueError
+            if any(differences("", {key: call[key] for key in _CALL}, _CALL)):
+                raise ValueError
+            return call, {name: found[f"run.{name}"] for name in call["arrays"] if arrays}
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise BadResult(f"{self.path} must be a checkpoint, not something that cannot be read") from None
-
-
-def is_whole(folder) -> bool:
-    """Whether a result lies there, and not a partial one."""
-    try:
-        return not json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))["partial"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
 
 
 def describe_call(fabric, workload, seed: int, until: int | None) -> dict:

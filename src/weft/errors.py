@@ -16,9 +16,18 @@ Every message is one sentence: the thing, what it must be, what it was.
 The command line prints it after the command's name and exits with 2 (1 for MonitorTripped).
 """
 
+LONGEST = 1500  # characters of a message; what was wrong may be a line of 300 MB
+
 
 class WeftError(Exception):
     """Whatever weft raises on purpose."""
+
+    def __init__(self, *said):
+        super().__init__(*(_cut(one) if isinstance(one, str) else one for one in said))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 300]} … {text[-200:]}"
 
 
 class BadInput(WeftError, ValueError):

@@ -1,12 +1,11 @@
 """run(fabric, workload, seed) -> Result: draw, prepare, advance, collect."""
 
-import os
 import signal
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 from time import perf_counter, process_time
 
+from weft import memory as limits
 from weft.checkpoint import describe_call
 from weft.errors import TooLarge, require
 from weft.metrics.provenance import columns_hash
@@ -17,7 +16,6 @@ from weft.workload.files import PIPE
 from weft.workload.flows import LATEST
 
 STOPS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; batch systems and `timeout`
-SHARE = 0.8  # of the machine's memory that a run may need, unless told
 DRAWING = 160  # bytes a flow takes while it is drawn: half a dozen columns of numbers, twice
 CHAINING = 640  # the same where flows are put together one by one: lists of numbers, and whom each waits for
 
@@ -39,14 +37,15 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     result removes it. Ctrl-C and SIGTERM wait for the end of a stride, some milliseconds. A run that is stopped raises
     `Interrupted`, which holds the result so far.
     """
-    allow(fabric, workload.planned(fabric.nodes), memory)
-    demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
-    fabric.accept(demand)
-    allow(fabric, demand, memory)
-    until = horizon(workload, demand, until)
-    session = Session(fabric, workload, demand, seed=seed, until=until, checkpoint=checkpoint)
-    with deferred_interrupt() as interrupted:
-        session.run.advance(until=until, watch=session.watch(progress, interrupted))
+    with limits.limited(memory):
+        allow(fabric, workload.planned(fabric.nodes))
+        demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+        fabric.accept(demand)
+        allow(fabric, demand)
+        until = horizon(workload, demand, until)
+        session = Session(fabric, workload, demand, seed=seed, until=until, checkpoint=checkpoint)
+        with deferred_interrupt() as interrupted:
+            session.run.advance(until=until, watch=session.watch(progress, interrupted))
     if interrupted():
         raise Interrupted(session.result())
     return session.result()
@@ -126,7 +125,7 @@ def allow(fabric, demand, memory=None, *, times=1) -> None:
     Before the flows are drawn their number is a plan, or unknown.
     """
     needed = need(fabric, demand)
-    allowed = may_have() if memory is None else memory
+    allowed = limits.allowed() if memory is None else memory
     if needed * times > allowed:
         flows = f" and {len(demand):,} flows" if len(demand) else ""
         runs = "a run" if times == 1 else f"{times} runs at a time"
@@ -140,17 +139,6 @@ def need(fabric, demand) -> int:
     """Bytes that a run is predicted to need."""
     drawing = (CHAINING if demand.chained else DRAWING) if isinstance(demand, Planned) else 0
     return fabric.memory(demand) + len(demand) * drawing
-
-
-def may_have() -> int:
-    """Bytes a run may need unless told: 80 % of the machine's memory, or of what a container leaves of it."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            total = min(total, int(Path(limit).read_text()))
-        except (OSError, ValueError):  # no such file, or "max"
-            continue
-    return int(total * SHARE)
 
 
 @contextmanager

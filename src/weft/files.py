@@ -4,6 +4,7 @@ What a process that was killed left beside a place is removed by the next one th
 dead: its name says on which machine, since which start of it, and by which process it was made.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -47,6 +48,31 @@ def inside(folder, name: str) -> Path:
     if ".." in Path(name).parts or not (above == home or home in above.parents):
         raise BadInput(f"a file of an output folder must be a name inside it, not {name!r}")
     return path
+
+
+def too_long(place: Path, above: Path) -> bool:
+    """Whether a name on the way from `above`, which exists, is longer than it may be, or one beside `place`."""
+    most, parts = os.pathconf(above, "PC_NAME_MAX"), place.relative_to(above).parts
+    names = [*((part, most) for part in parts), (place.name, most - BESIDE)]
+    longest = os.pathconf(above, "PC_PATH_MAX") - 2 * BESIDE
+    return len(os.fsencode(place)) > longest or any(len(os.fsencode(part)) > limit for part, limit in names)
+
+
+def check_place(path) -> None:
+    """Raise, before anything is done, the sentence that `replaced(path)` would raise after it."""
+    place = resolved(path)
+    above = next(step for step in place.parents if os.path.exists(step))
+    code = 0
+    if os.path.isdir(place):
+        code = errno.EISDIR
+    elif not os.path.isdir(above):
+        code = errno.ENOTDIR
+    elif too_long(place, above):
+        code = errno.ENAMETOOLONG
+    elif not os.access(place if os.path.exists(place) and not os.path.isfile(place) else above, os.W_OK):
+        code = errno.EACCES
+    if code:
+        raise WeftError(f"{path} cannot be written: {os.strerror(code).lower()}")
 
 
 @contextmanager

@@ -16,7 +16,6 @@ import os
 import signal
 import sys
 import threading
-import tomllib
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -27,7 +26,7 @@ from hashlib import sha256
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 
-from weft import catalogue
+from weft import catalogue, reading
 from weft.checkpoint import EVERY, Checkpoint, describe_call, is_whole
 from weft.errors import BadInput, BadStudy, WeftError, require
 from weft.experiment import STOPS, Interrupted, allow, run
@@ -37,7 +36,7 @@ from weft.foresight import check
 from weft.links import differences, fair
 from weft.links import read as read_links
 from weft.metrics.provenance import describe
-from weft.metrics.result import Result, flatten
+from weft.metrics.result import Result, flatten, read_summary
 from weft.parameters import Parameter, build
 from weft.report.names import tell_apart
 from weft.units import parse_size
@@ -265,9 +264,7 @@ def labels(rows: list[dict]) -> list[str]:
 
 
 def _summary(run) -> dict:
-    data = json.loads((run / "result.json").read_text(encoding="utf-8"))
-    data.pop("observed")
-    return data
+    return read_summary(run)
 
 
 # running
@@ -543,19 +540,7 @@ def _byte(place):
 
 def read(path) -> Study:
     """The study in the TOML file at `path`; what is wrong with it is said with the file's name and the key."""
-    try:
-        text = Path(path).read_bytes().decode("utf-8")
-        data = tomllib.loads(text)
-    except FileNotFoundError:
-        raise BadStudy(f"{path} must be a study, but there is no such file") from None
-    except OSError as error:
-        raise BadStudy(f"{path} must be a file that can be read: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError:
-        raise BadStudy(f"{path} must be a TOML file, not binary") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadStudy(f"{path} must be a TOML file: {str(error)[:1].lower()}{str(error)[1:]}") from None
-    except ValueError:  # Python reads no whole number of more than 4,300 digits
-        raise BadStudy(f"{path} must be a TOML file of numbers that fit 63 bits, not longer ones") from None
+    data = reading.toml(path, "a study", error=BadStudy)
     try:
         return _study(data)
     except BadInput as error:

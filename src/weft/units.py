@@ -99,8 +99,10 @@ def show_number(value, digits: int = 4) -> str:
     """`value` with at most `digits` significant digits, whole numbers whole, thousands apart, and – for None."""
     if value is None:
         return NOTHING
-    if isinstance(value, bool | str):
+    if isinstance(value, bool | str | dict):
         return str(value)
+    if isinstance(value, int) and abs(value) >= 1 << 1000:  # beyond what floating point holds
+        return f"about 2^{abs(value).bit_length()}"
     if isinstance(value, list | tuple):
         return ", ".join(show_number(item, digits) for item in value)
     if not isfinite(value):

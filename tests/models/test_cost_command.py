@@ -256,8 +256,8 @@ def test_a_wiring_that_cannot_be_read_or_written_gets_a_sentence(refused, tmp_pa
     binary = tmp_path / "cables.csv"
     binary.write_bytes(b"\xff\xfe\x00")
     for line, message in (
-        (f"--wiring {binary}", f"wiring must be a readable CSV file, not {str(binary)!r} (not text)"),
-        (f"--wiring {tmp_path}", f"wiring must be a readable CSV file, not {str(tmp_path)!r} (Is a directory)"),
+        (f"--wiring {binary}", f"{binary} must be a csv of cables, not binary"),
+        (f"--wiring {tmp_path}", f"{tmp_path} must be a csv of cables, not a directory"),
         (
             f"--write-wiring {tmp_path}",
             f"{tmp_path} cannot be written: is a directory",

@@ -128,14 +128,12 @@ def test_a_catalogue_that_cannot_be_meant_gets_a_sentence(tmp_path, text, messag
 
 
 def test_a_file_that_is_no_catalogue_gets_a_sentence(tmp_path):
-    with pytest.raises(BadPart, match=r"^catalogue mine.toml must be TOML, not what it holds \(.*\)$"):
+    with pytest.raises(BadPart, match=r"mine.toml must be a TOML file: invalid "):
         Catalogue.load(write(tmp_path, "= ="))
     missing = tmp_path / "none.toml"
     with pytest.raises(BadPart) as error:
         Catalogue.load(missing)
-    assert str(error.value) == (
-        f"catalogue must be a readable TOML file, not {str(missing)!r} (No such file or directory)"
-    )
+    assert str(error.value) == f"{missing} must be a catalogue, but there is no such file"
     with pytest.raises(BadPart) as error:
         Catalogue.named("ikea-1999")
     assert str(error.value) == f"catalogue must be one of {', '.join(NAMES)}, not 'ikea-1999'"

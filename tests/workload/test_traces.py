@@ -314,7 +314,9 @@ def test_a_parquet_file_that_is_no_trace_gets_a_sentence(columns, message):
 
 
 def test_a_broken_parquet_file_gets_a_sentence():
-    assert said(b"PAR1 and nothing else").startswith("trace.csv must be a Parquet file that can be read: ")
+    assert said(b"PAR1 and nothing else").startswith(
+        "trace.csv must be a Parquet trace, not something that cannot be read: "
+    )
 
 
 def test_a_trace_may_say_when_the_run_stops():

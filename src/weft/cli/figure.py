@@ -9,6 +9,7 @@ from weft.cli import options
 from weft.cli.options import RUNNING, Output, print_json, say
 from weft.cli.progress import COMPILING
 from weft.cli.sweep import watching
+from weft.errors import require
 
 app = App(name="figure", help_format="markdown")
 OUTPUT = Output()
@@ -41,10 +42,12 @@ def figure(
     """
     from weft import papers
 
+    processes = options.whole("workers", workers)
+    require(1 <= processes <= 1024, "workers", "from 1 to 1024", processes)
+    papers.at_paper_scale(scale)
     if not name:
         return _list(common.json)
-    module, processes = papers.figure(name), options.whole("workers", workers)
-    papers.at_paper_scale(scale)
+    module = papers.figure(name)
     with watching(COMPILING, quiet=common.quiet, json=common.json) as progress:
         try:
             answer = papers.answer(name, scale, output, workers=processes, progress=progress)

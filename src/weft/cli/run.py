@@ -1,7 +1,10 @@
 """`weft run FABRIC WORKLOAD`: flags from the two descriptions, one run, its result."""
 
 import inspect
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -10,7 +13,8 @@ from weft import catalogue
 from weft.cli import options
 from weft.cli.flags import Flags, command, keyword
 from weft.cli.options import RUNNING, Running, say
-from weft.errors import Unusable, WeftError
+from weft.errors import BadInput, Unusable, WeftError
+from weft.files import check_place, resolved
 
 ALONE = {"groomer": "weft.cli.groomer"}  # what brings its own traffic: `weft run groomer` is `weft groomer`
 
@@ -82,13 +86,15 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
     from weft.cli.progress import watching
     from weft.experiment import Interrupted, run
     from weft.metrics import Result
+    from weft.workload.files import named
 
-    memory, checkpoint = running.memory_bytes, None
+    memory, checkpoint, every = running.memory_bytes, None, running.every
     if running.plot is not None:
-        check_picture(running.plot)
+        check_picture(running.plot, [*named(fabric), *named(workload)])
+        require_flows(workload.draws)
     if running.output is not None:
         Result.check_place(running.output)
-        checkpoint = Checkpoint.beside(running.output, running.every)
+        checkpoint = Checkpoint.beside(running.output, every)
         if checkpoint.exists() and not resume:
             raise WeftError(f"{checkpoint.path} holds an unfinished run: add --resume to go on with it, or delete it")
     if resume:
@@ -106,23 +112,42 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
             return _interrupted(stopped.result, running, checkpoint)
         result = stopped.result  # the run was done when it came
     problem = None
-    if checkpoint is not None:
-        try:
-            result.save(running.output)  # before it is printed: whoever reads may have gone
-            checkpoint.remove()
-        except WeftError as error:
-            problem = error
-    options.print_result(result, running.json)
-    if problem is not None:
-        raise problem
-    if checkpoint is not None:
-        if checkpoint.problem:
-            say(f"on the way {checkpoint.problem}")
-        if not running.json:
-            say(f"saved in {running.output}")
-    if running.plot is not None:
-        draw(result, running.plot, running.json)
+    with rescued(result, running):
+        if checkpoint is not None:
+            try:
+                result.save(running.output)  # before it is printed: whoever reads may have gone
+                checkpoint.remove()
+            except WeftError as error:
+                problem = error
+        options.print_result(result, running.json)
+        if problem is not None:
+            raise problem
+        if checkpoint is not None:
+            if checkpoint.problem:
+                say(f"on the way {checkpoint.problem}")
+            if not running.json:
+                say(f"saved in {running.output}")
+        if running.plot is not None:
+            draw(result, running.plot, running.json)
     return 0
+
+
+@contextmanager
+def rescued(result, running):
+    """Whatever goes wrong in the block, the result of a run that is done is kept, and it is said where."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read has had enough
+        raise
+    except Exception:
+        from weft.checkpoint import is_whole
+
+        if running.output is None or not is_whole(running.output):
+            with suppress(OSError, WeftError):
+                place = Path(mkdtemp(prefix="weft-result-")) / "result"
+                result.save(place)
+                say(f"the result is kept in {place}")
+        raise
 
 
 def _interrupted(result, running, checkpoint) -> int:
@@ -136,11 +161,28 @@ def _interrupted(result, running, checkpoint) -> int:
     return 130
 
 
-def check_picture(path) -> None:
-    """Raise, before a run, the sentence that drawing into `path` would raise after it."""
+def check_picture(path, inputs=()) -> None:
+    """Raise, before a run, the sentence that drawing into `path` would raise after it, or would have to.
+
+    inputs: files that the run reads, which the numbers of the picture must not replace.
+    """
     from weft.report.plots import Plot
 
     Plot.check_name(path)
+    for place in (path, Path(path).with_suffix(".csv")):
+        check_place(place)
+        if resolved(place) in [resolved(one) for one in inputs]:
+            raise BadInput(
+                f"a picture and its numbers must go into files of their own, not {place}, which the run reads"
+            )
+
+
+def require_flows(kind) -> None:
+    """Raise a sentence unless a demand of this kind has completion times to draw."""
+    from weft.workload import Flows
+
+    if not issubclass(kind, Flows):
+        raise WeftError("completion times can be drawn of flows only, not of cells made inside a switch")
 
 
 def draw(result, path, json: bool) -> None:
@@ -148,8 +190,6 @@ def draw(result, path, json: bool) -> None:
     from weft.report.plots import fct_cdf
     from weft.report.tables import title
 
-    if not len(result.flows):
-        raise WeftError("completion times can be drawn of flows only, not of cells made inside a switch")
     fct_cdf(result, title=title(result.summary())).save(path)
     if not json:
         say(f"drawn in {path}")

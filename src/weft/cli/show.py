@@ -6,6 +6,7 @@ from cyclopts import App, Parameter
 
 from weft.cli import options
 from weft.cli.options import Output
+from weft.errors import WeftError
 
 app = App(name="show", help_format="markdown")
 OUTPUT = Output()
@@ -25,6 +26,8 @@ def show(
     if plot is not None:
         check_picture(plot)
     result = Result.load(folder)
+    if plot is not None and not len(result.flows):
+        raise WeftError("completion times can be drawn of flows only, not of cells made inside a switch")
     options.print_result(result, common.json)
     if plot is not None:
         draw(result, plot, common.json)

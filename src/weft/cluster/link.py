@@ -13,7 +13,7 @@ from distributed import Client, LocalCluster
 from weft.cluster import MUST
 from weft.cluster.worker import MEMORY
 from weft.errors import BadInput, WeftError, require
-from weft.experiment import may_have
+from weft.memory import may_have
 
 CONNECT = 5  # s of wall time within which a scheduler must answer
 AGAIN = 60  # s within which one that was lost must be back

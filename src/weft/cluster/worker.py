@@ -20,8 +20,9 @@ from distributed import get_worker
 from weft.cache import is_own, shared
 from weft.checkpoint import EVERY, Checkpoint
 from weft.errors import BadInput, BadResult, MonitorTripped, ScheduleConflict, TooLarge, WeftError
-from weft.experiment import SHARE, Interrupted, may_have
+from weft.experiment import Interrupted
 from weft.files import replaced
+from weft.memory import SHARE, may_have
 from weft.metrics.provenance import version
 from weft.metrics.result import FILES
 from weft.sources import LOOP, digest_of

@@ -65,6 +65,14 @@ def fill(waits: np.ndarray, successors: np.ndarray, flows, unit: int = 1, extra:
     waits[:, FIRST] = waits[:, LAST] - counts
 
 
+def limits(given: np.ndarray, laid: np.ndarray, edges: int):
+    """What must hold of `waits` that others wrote, as `weft.engine.layout` takes it."""
+    for column, largest in ((PENDING, edges), (FIRST, edges), (LAST, edges), (FLOW, max(len(laid) - 1, 0))):
+        yield "waits", given[:, column], 0, largest
+    yield "waits", given[:, [GAP, EARLIEST, TIME]], 0, FAR
+    yield "waits", np.abs(given[:, [FIRST, LAST]] - laid[:, [FIRST, LAST]]), 0, 0  # whom a flow releases stays
+
+
 @inlined
 def release(waits, successors, heaped, f, now):
     """Flow f has ended at `now`: count down those that wait for it. Returns how many are in the heap."""

@@ -7,6 +7,8 @@ resumed.
 
 import numpy as np
 
+from weft.engine.layout import check_limits, check_shapes
+
 ROWS = 256  # kept at most …
 NUMBERS = 1 << 22  # … and as many numbers in all, for fabrics of many nodes
 LEAST = 8
@@ -46,6 +48,16 @@ class Series:
     def freeze(self) -> dict[str, np.ndarray]:
         """The series as arrays."""
         return {"every": np.array([self.every, self.due], np.int64), **self.columns()}
+
+    def check(self, arrays: dict[str, np.ndarray], values: dict[str, np.ndarray]) -> None:
+        """Raise a sentence unless these are arrays that `freeze` gave of a series of such `values`."""
+        times = arrays.get("time_ps", np.zeros(0, np.int64))
+        laid = {"every": np.zeros(2, np.int64), "time_ps": np.zeros(len(times), np.int64)}
+        if len(times):
+            laid |= {name: np.zeros((len(times), *value.shape), np.int64) for name, value in values.items()}
+        check_shapes(laid, arrays, {})
+        check_limits([("every", arrays["every"], 1, 1 << 62), ("time_ps", times, 0, 1 << 62),
+                      ("samples", len(times), 0, self.rows)])  # fmt: skip
 
     def thaw(self, arrays: dict[str, np.ndarray]) -> None:
         """Become the series that `freeze` kept."""

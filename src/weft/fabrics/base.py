@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from weft.engine import loop
+from weft.engine import layout, loop
 from weft.engine.series import Series
 from weft.errors import BadInput
 from weft.metrics.observation import Observation
@@ -170,8 +170,19 @@ class Run:
         raise NotImplementedError
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `arrays` gave, in a run just prepared."""
+        """Take over what `arrays` gave, in a run just prepared; they have the shapes of its own, see `check`."""
         raise NotImplementedError
+
+    grows: ClassVar[layout.Grows] = {}  # which of its arrays are made longer during a run, and along which axes
+
+    def check(self, given: dict[str, np.ndarray]) -> None:
+        """Raise a sentence unless a kernel can work on these arrays, which anybody may have written."""
+        layout.check_shapes(self.arrays(), given, self.grows)
+        layout.check_limits(self.limits(given))
+
+    def limits(self, given: dict[str, np.ndarray]) -> Iterable[layout.Limit]:
+        """(what, numbers, least, largest) of every number in the arrays that leads into a table, or counts its rows."""
+        return ()
 
     # what it gets
 
@@ -195,6 +206,13 @@ class Run:
         def part(prefix):
             return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
 
+        known = {name: np.array(value, np.int64) for name, value in self.sample().items()}
+        half = {"": np.zeros(1, np.int64), **known} if "half" in arrays else {}
+        spent = {"loop": np.zeros(2, np.int64), **{f"half.{name}".rstrip("."): a for name, a in half.items()}}
+        rest = {name: a for name, a in arrays.items() if not name.startswith(("run.", "series."))}
+        layout.check_shapes(spent, rest, {})
+        self.check(part("run."))
+        self.series.check(part("series."), known)
         self.restore(part("run."))
         self.series.thaw(part("series."))
         nanoseconds, self.inspected = arrays["loop"].tolist()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weft.errors import BadInput, WeftError
-from weft.files import BESIDE, beside, reason, resolved, synced
+from weft.files import beside, reason, resolved, synced, too_long
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
@@ -18,12 +18,12 @@ def check(folder, *, ours) -> Path:
     """Raise a sentence if `folder` could not be replaced as far as can be told now; return where it really is."""
     place = resolved(folder)
     for step in (place, *place.parents):
-        if os.path.exists(step) and not step.is_dir():
+        if os.path.exists(step) and not os.path.isdir(step):
             raise BadInput(f"{folder if step == place else step} must be a folder, not a file")
     if os.path.isdir(place) and any(_list(folder, place)) and not ours(place):
         raise BadInput(f"{folder} must be empty or hold a result of weft, not {sorted(_list(folder, place))[0]!r}")
     nearest = next(step for step in place.parents if os.path.exists(step))
-    if any(len(os.fsencode(part)) > longest for part, longest in _names(place, nearest)):
+    if too_long(place, nearest):
         raise WeftError(f"{folder} cannot be written: {os.strerror(errno.ENAMETOOLONG).lower()}")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise WeftError(f"{folder} cannot be written: {os.strerror(errno.EACCES).lower()}")
@@ -53,13 +53,6 @@ def replaced(folder, *, ours, files):
     except (OSError, UnicodeError) as error:
         kept = "; what was there is kept" if place.is_dir() else ""
         raise WeftError(f"{folder} cannot be written: {reason(error)}{kept}") from None
-
-
-def _names(place, nearest):
-    """(name, bytes it may have) of all that is to be made; what is written beside the last one has a longer name."""
-    most = os.pathconf(nearest, "PC_NAME_MAX")
-    parts = place.relative_to(nearest).parts
-    return [*((name, most) for name in parts), (parts[-1], most - BESIDE)]
 
 
 def _list(folder, place):

@@ -12,6 +12,7 @@ from math import isfinite
 import numpy as np
 
 from weft.errors import BadInput
+from weft.parameters import parameters
 
 
 def plain(value):
@@ -58,7 +59,7 @@ def rebuild(data: dict, cls: type, *others: type):
         if isinstance(value, list):  # JSON has no tuples, and descriptions have no lists
             return tuple(made(item) for item in value)
         if isinstance(value, dict) and "kind" in value:
-            if value["kind"] not in known:
+            if not isinstance(value["kind"], str) or value["kind"] not in known:
                 raise BadInput(f"kind must be one of {', '.join(sorted(known))}, not {value['kind']!r}")
             return rebuild(value, known[value["kind"]], *others)
         return value
@@ -66,10 +67,40 @@ def rebuild(data: dict, cls: type, *others: type):
     arguments = {key: made(value) for key, value in data.items() if key not in ("kind", "class")}
     if unknown := sorted(set(arguments) - {f.name for f in fields(cls) if f.init}):
         raise BadInput(f"{cls.__name__} must be made of fields it has, not {unknown[0]!r}")
+    for one in parameters(cls):
+        if one.name in arguments:
+            _check(one, arguments[one.name], cls)
     try:
         return cls(**arguments)
     except TypeError:
         raise BadInput(f"{cls.__name__} must be made of all its fields, not of {_some(arguments)}") from None
+
+
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "float": ((int, float), "a number"),
+    "bool": ((bool,), "true or false"),
+    "str": ((str,), "a text"),
+    "hex": ((str, bytes), "a text"),
+}
+_WHOLE = ((int,), "a whole number")  # times, rates and sizes too
+
+
+def _check(one, value, cls) -> None:
+    """Raise a sentence unless a field's value is of the kind that was written down."""
+    types, said = _KINDS.get(one.kind, _WHOLE)
+    if value is None or is_dataclass(value):
+        good = value is not None or one.optional
+    elif isinstance(value, tuple) and isinstance(one.default, tuple) and not one.many:
+        good = True  # of what, only its class knows
+    elif one.many:
+        good = isinstance(value, tuple) and all(isinstance(item, types) for item in value)
+    else:
+        good = isinstance(value, types) and isinstance(value, bool) == (one.kind == "bool")
+        good = good and not (isinstance(value, int) and abs(value) >= 2**63)
+        if good and one.choices and value not in one.choices:
+            good, said = False, f"one of {', '.join(map(str, one.choices))}"
+    if not good:
+        raise BadInput(f"{one.name} of {cls.__name__} must be {said}, not {value!r:.40}")
 
 
 def _some(arguments) -> str:

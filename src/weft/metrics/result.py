@@ -18,15 +18,16 @@ import numpy as np
 
 from weft.errors import BadResult, WeftError, require
 from weft.files import tidy
-from weft.metrics import fct, throughput
+from weft.metrics import fct, schema, throughput
 from weft.metrics.fct import DECADES, LONG, SHORT, Distribution
 from weft.metrics.folder import check, replaced
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.metrics.provenance import columns_hash, describe, machine, peak_memory, plain, versions
-from weft.metrics.schema import COMMON
+from weft.metrics.schema import COMMON, OBSERVED
+from weft.reading import exists, json_object, parquet
 from weft.sources import digest_of
 from weft.units import MB, Gbps, ns, show_time, us
-from weft.workload.flows import ENDLESS, Flows
+from weft.workload.flows import ENDLESS, LATEST, Flows
 
 FILES = ("flows.parquet", "samples.parquet", "result.json", "provenance.json")
 FORMAT = 2  # of the folder; a reader that meets another one says so
@@ -240,24 +241,16 @@ class Result:
     @classmethod
     def _read(cls, folder):
         if not os.path.isdir(folder):
-            there = "a file" if os.path.exists(folder) else "missing"
+            there = "a file" if exists(folder) else "missing"
             raise BadResult(f"{folder} must be a result folder, not {there}")
-        provenance, result = _read_json(folder, "provenance.json"), _read_json(folder, "result.json")
-        form = provenance.get("format")
-        if form != FORMAT:
-            raise BadResult(
-                f"{folder} must be a result of format {FORMAT}, which this version of weft writes, not {form!r}: "
-                "run it again"
-            )
-        _check_kinds(folder / "provenance.json", provenance, _PROVENANCE)
-        _check_kinds(folder / "result.json", result, _RESULT)
-        _check_kinds(folder / "result.json", result.get("observed", {}), _OBSERVED)
+        result, provenance = _read_objects(folder)
         columns, samples = _read_table(folder, "flows.parquet"), _read_table(folder, "samples.parquet")
         try:
             seen = result["observed"]
             unit = result["lost"]["unit"]
             _check_kinds(folder / "result.json", {unit: result[unit]}, {unit: dict})
-            table = Flows(**{ours: columns[theirs] for ours, theirs in _NAMES.items()}, nodes=int(provenance["nodes"]))
+            _check_flows(folder / "flows.parquet", columns, provenance["nodes"])
+            table = Flows(**{ours: columns[theirs] for ours, theirs in _NAMES.items()}, nodes=provenance["nodes"])
             observation = Observation(
                 finish=columns["finish_ps"],
                 received=columns["received"],
@@ -288,6 +281,8 @@ class Result:
             )
         except (KeyError, TypeError) as missing:
             raise BadResult(f"{folder} must be a whole result, not one without {missing}") from None
+        except ValueError as problem:
+            raise BadResult(f"{folder} must be a whole result: {problem}") from None
 
     def _flow_columns(self):
         f, seen = self.flows, self.observation
@@ -318,7 +313,7 @@ def _identity(folder):
     """What changes when another folder takes the name."""
     try:
         seen = folder.stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return seen.st_dev, seen.st_ino, seen.st_ctime_ns
 
@@ -393,16 +388,66 @@ def _write_json(path, data):
     path.write_bytes(text.encode("utf-8", "backslashreplace"))  # a byte of a path that is no text: \udcff
 
 
+def read_summary(folder) -> dict:
+    """The summary in a result folder, as it was saved."""
+    data, _ = _read_objects(Path(folder))
+    data.pop("observed")
+    return data
+
+
+def is_whole(folder) -> bool:
+    """Whether a result lies there with all its files, and not a partial one; tables are not read to the end."""
+    folder = Path(folder)
+    try:
+        data, _ = _read_objects(folder)
+        return not data["partial"] and all(_ends_well(folder / name) for name in FILES[:2])
+    except (WeftError, OSError):
+        return False
+
+
+def _ends_well(path) -> bool:
+    """Whether a file begins and ends as Parquet does."""
+    with open(path, "rb") as file:
+        first = file.read(4)
+        file.seek(-8, os.SEEK_END)
+        length, last = int.from_bytes(file.read(4), "little"), file.read(4)
+        return first == last == b"PAR1" and length <= file.tell() - 12
+
+
+def _read_objects(folder) -> tuple[dict, dict]:
+    """(result.json, provenance.json) of a folder, checked once and for all."""
+    provenance, result = _read_json(folder, "provenance.json"), _read_json(folder, "result.json")
+    form = provenance.get("format")
+    if form != FORMAT:
+        raise BadResult(
+            f"{folder} must be a result of format {FORMAT}, which this version of weft writes, not {form!r}: "
+            "run it again"
+        )
+    _check_kinds(folder / "provenance.json", provenance, _PROVENANCE)
+    _check_kinds(folder / "result.json", result, _RESULT)
+    _check_kinds(folder / "result.json", result.get("observed", {}), _OBSERVED)
+    known = {key: kind for key, kind in schema.MAYBE.items() if key in provenance}
+    for name, problems in (
+        ("result.json", [*schema.differences("", result, {"observed": OBSERVED}), *schema.problems(result)]),
+        ("provenance.json", schema.differences("", provenance, {**schema.PROVENANCE, **known})),
+    ):
+        for problem in problems:
+            gone = problem.removesuffix(" must be there")
+            if gone != problem:
+                raise BadResult(f"{folder} must be a whole result, not one without {gone.rpartition('.')[2]!r}")
+            raise BadResult(f"{folder / name}: {problem}")
+    if not (0 <= provenance["nodes"] < 2**31 and 0 <= provenance["seed"] < 2**63):
+        raise BadResult(f"{folder / 'provenance.json'} must have nodes and a seed that a run can have")
+    return result, provenance
+
+
 def _read_json(folder, name):
     try:
-        data = json.loads((folder / name).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadResult(f"{folder} must be a result folder, not one without {name}") from None
-    except (OSError, ValueError):
-        raise BadResult(f"{folder / name} must be JSON, not something that cannot be read") from None
-    if not isinstance(data, dict):
-        raise BadResult(f"{folder / name} must be a JSON object, not a {type(data).__name__}")
-    return data
+        return json_object(folder / name, error=BadResult)
+    except BadResult:
+        if not exists(folder / name):
+            raise BadResult(f"{folder} must be a result folder, not one without {name}") from None
+        raise
 
 
 _PROVENANCE = {"fabric": dict, "workload": dict, "seed": int, "nodes": int}
@@ -435,21 +480,40 @@ def _write_table(path, columns):
         pq.write_table(pa.table(arrays), file, compression="zstd", write_page_checksum=True)
 
 
+def _check_flows(path, columns, nodes):
+    """Raise a sentence unless the columns are those of a table of flows."""
+    limits = {
+        "flow": (-(2**63), 2**63 - 1), "src": (0, nodes - 1), "dst": (0, nodes - 1), "bytes": (0, ENDLESS),
+        "start_ps": (0, LATEST), "class": (0, 127), "finish_ps": (-1, 2**62), "received": (0, ENDLESS),
+    }  # fmt: skip
+    if "ideal_ps" in columns:
+        limits["ideal_ps"] = (0, 2**62)
+    for name, (low, high) in limits.items():
+        column = columns[name]
+        if column.ndim != 1:
+            raise BadResult(f"{path} must have one number a row as {name}")
+        if column.size and not low <= int(column.min()) <= int(column.max()) <= high:
+            raise BadResult(f"{path} must have a {name} from {low} to {high} in every row")
+
+
 def _read_table(folder, name):
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    if not exists(folder / name):
+        raise BadResult(f"{folder} must be a result folder, not one without {name}")
     try:
-        with open(folder / name, "rb") as file:
-            table = pq.read_table(file, page_checksum_verification=True)
-        names = table.column_names
-    except FileNotFoundError:
-        raise BadResult(f"{folder} must be a result folder, not one without {name}") from None
-    except (OSError, ValueError, pa.ArrowException):
+        table = parquet(folder / name, "Parquet", error=BadResult)
+    except BadResult:
         raise BadResult(f"{folder / name} must be Parquet, not something that cannot be read") from None
+    if len(set(table.column_names)) < table.num_columns:
+        raise BadResult(f"{folder / name} must have every column once, not {', '.join(table.column_names)}")
     columns = {}
-    for name in names:
+    for name in table.column_names:
         column = table[name].combine_chunks()
+        kind = column.type.value_type if isinstance(column, pa.FixedSizeListArray) else column.type
+        inner = column.flatten() if isinstance(column, pa.FixedSizeListArray) else column
+        if not pa.types.is_signed_integer(kind) or column.null_count or inner.null_count:
+            raise BadResult(f"{folder / 'its tables'} must have a whole number in every row of {name}")
         if isinstance(column, pa.FixedSizeListArray):
             columns[name] = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
         else:

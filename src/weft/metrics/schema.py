@@ -3,6 +3,7 @@
 A room adds sections of its own under other names (`own` says which of a summary they are) and prints them itself.
 """
 
+LARGEST = 1e300  # no number that is measured is beyond it, and a sum of two still is one
 NUMBER, WHOLE, TEXT = (int, float, type(None)), (int, type(None)), (str,)
 _STATISTICS = dict.fromkeys(("mean", "p50", "p99", "p99.9", "max"), NUMBER)
 _SPREAD = dict.fromkeys(("mean", "min", "max"), NUMBER)
@@ -20,7 +21,7 @@ COMMON: dict = {
     "flows": {"all": (int,), "short": (int,), "long": (int,)},
     "offered": dict.fromkeys(("nominal_load", "realised_load", "load_rate_gbps", "rate_gbps", "bytes"), NUMBER),
     "fct_us": {"first": NUMBER, "last": NUMBER, "all": _STATISTICS, "short": _STATISTICS, "long": _STATISTICS},
-    "slowdown": None,  # the same by class, or null where the fabric knows no bound
+    "slowdown": [dict.fromkeys(("all", "short", "long"), _STATISTICS)],  # null where the fabric knows no bound
     "goodput_gbps": {"long": {"mean": NUMBER}, "long_with_unfinished": {"mean": NUMBER}},
     "throughput": {
         "per_destination_gbps": _SPREAD,
@@ -39,6 +40,18 @@ COMMON: dict = {
     "peak_rss_mb": NUMBER,
     "notes": (list,),
 }
+OBSERVED: dict = {"now_ps": (int,), "sections": (dict,), "work": {str: NUMBER}, "notes": (list,)}
+PROVENANCE: dict = {
+    "fabric": {"kind": TEXT},
+    "workload": {"kind": TEXT},
+    "seed": (int,),
+    "nodes": (int,),
+    "wall_s": NUMBER,
+    "cpu_s": NUMBER,
+    "peak_rss_bytes": NUMBER,
+    "sources": TEXT,
+}
+MAYBE: dict = {"until": WHOLE, "inputs": {str: TEXT}}  # of a provenance, where a run was made by `weft.run`
 CARRIED = ("cells", "packets")  # one of them: how many of which kind
 
 
@@ -49,19 +62,28 @@ def own(summary: dict) -> dict:
 
 def problems(summary: dict) -> list[str]:
     """What is wrong with a summary, a sentence each; of a good one, nothing."""
-    found = list(_differences("", summary, COMMON))
+    found = list(differences("", summary, COMMON))
     if not any(isinstance(summary.get(name), dict) for name in CARRIED):
         found.append(f"one of {', '.join(CARRIED)} must be a table of counts, not absent")
     return found
 
 
-def _differences(place, value, wanted):
-    if wanted is None:
+def differences(place: str, value, wanted):
+    """What is wrong with `value`, called `place`, a sentence each.
+
+    A tuple is of types that it may have; a dict is of its members, or of one kind for all names; a list is of what it
+    is if not null.
+    """
+    if isinstance(wanted, list):
+        if value is not None:
+            yield from differences(place, value, wanted[0])
         return
     if isinstance(wanted, tuple):
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
             kinds = " or ".join("null" if kind is type(None) else kind.__name__ for kind in wanted)
             yield f"{place} must be {kinds}, not {value!r:.40}"
+        elif isinstance(value, int | float) and not abs(value) < LARGEST:
+            yield f"{place} must be a finite number, not {value!r:.40}"
         return
     if not isinstance(value, dict):
         yield f"{place} must be a table, not {value!r:.40}"
@@ -69,8 +91,8 @@ def _differences(place, value, wanted):
     for name, kind in wanted.items():
         if name is str:
             for key, item in value.items():
-                yield from _differences(f"{place}.{key}", item, kind)
+                yield from differences(f"{place}.{key}", item, kind)
         elif name not in value:
             yield f"{place}.{name}".lstrip(".") + " must be there"
         else:
-            yield from _differences(f"{place}.{name}".lstrip("."), value[name], kind)
+            yield from differences(f"{place}.{name}".lstrip("."), value[name], kind)

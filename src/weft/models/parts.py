@@ -11,10 +11,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
 
+from weft import reading
 from weft.errors import BadPart
 
 _POWER = {"mW": 1e-3, "W": 1, "kW": 1e3}
@@ -112,25 +114,17 @@ class Catalogue:
     @classmethod
     def load(cls, path) -> "Catalogue":
         """Read a catalogue from a TOML file; a quantity carries its unit, as in `price = "410 USD"`."""
-        path = Path(path)
-        try:
-            return cls._read(path.read_text(encoding="utf-8"), path.name)
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadPart(f"catalogue must be a readable TOML file, not {str(path)!r} ({_reason(error)})") from None
+        return cls._read(reading.toml(path, "a catalogue", error=BadPart), Path(path).name)
 
     @classmethod
     def named(cls, name: str) -> "Catalogue":
         """One of the catalogues that come with weft, such as 'merchant-2009'."""
         if name not in NAMES:
             raise BadPart(f"catalogue must be one of {', '.join(NAMES)}, not {name!r}")
-        return cls._read((_SHELF / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+        return cls._read(tomllib.loads((_SHELF / f"{name}.toml").read_text(encoding="utf-8")), f"{name}.toml")
 
     @classmethod
-    def _read(cls, text, where):
-        try:
-            page = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise BadPart(f"catalogue {where} must be TOML, not what it holds ({error})") from None
+    def _read(cls, page, where):
         for key in ("title", "currency", "source"):
             if not isinstance(page.get(key, ""), str):
                 raise BadPart(f"{key} of catalogue {where} must be text, not {page[key]!r}")
@@ -138,6 +132,11 @@ class Catalogue:
         shelf = page.get("parts", {})
         if not isinstance(shelf, dict) or not all(isinstance(entry, dict) for entry in shelf.values()):
             raise BadPart(f"catalogue {where} must hold tables named [parts.NAME], not {shelf!r}")
+        left_out, stands_for = page.get("left_out", {}), page.get("stands_for", [])
+        if not isinstance(left_out, dict) or not all(isinstance(why, str) for why in left_out.values()):
+            raise BadPart(f"left_out of catalogue {where} must be a table of texts, not {left_out!r}")
+        if not isinstance(stands_for, list):
+            raise BadPart(f"stands_for of catalogue {where} must be tables [[stands_for]], not {stands_for!r}")
         date = str(page.get("date", ""))
         return cls(
             title=page.get("title", where),
@@ -145,8 +144,8 @@ class Catalogue:
             date=date,
             source=page.get("source", ""),
             parts={name: _part(name, entry, currency, date, where) for name, entry in shelf.items()},
-            stands_for=tuple(_stand_in(entry, where) for entry in page.get("stands_for", ())),
-            left_out=page.get("left_out", {}),
+            stands_for=tuple(_stand_in(entry, where) for entry in stands_for),
+            left_out=left_out,
         )
 
     def __getitem__(self, name: str) -> Part:
@@ -266,11 +265,9 @@ def _quantity(entry, key, units, name, where):
         example = next(iter(units)) if len(units) == 1 else "W"
         raise BadPart(f"{key} of part {name!r} in {where} must carry its unit as in '1 {example}', not {given!r}")
     value = float(match[1]) * units[unit]
+    if not isfinite(value):
+        raise BadPart(f"{key} of part {name!r} in {where} must be a finite number, not {given!r}")
     return int(value) if value == int(value) else value
-
-
-def _reason(error):
-    return getattr(error, "strerror", None) or str(error)
 
 
 _SHELF = resources.files("weft.models") / "catalogues"

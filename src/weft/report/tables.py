@@ -101,14 +101,19 @@ def _facts(summary):
 def _own(summary):
     """What the room itself has to say, if it is there to be asked."""
     from weft.catalogue import class_of
-    from weft.errors import WeftError
+    from weft.errors import BadResult, WeftError
 
     for what in ("workload", "fabric"):
         try:
             cls = class_of(summary[what], what)
         except WeftError:  # somebody else's, which is not installed here
             continue
-        yield from cls.facts(summary)
+        try:
+            yield from cls.facts(summary)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as problem:
+            raise BadResult(
+                f"what {cls.__name__} says of a run must be as it was written, not changed ({problem!r:.60})"
+            ) from None
 
 
 def runs_table(rows: list[dict], columns=None) -> Table:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weft import reading
 from weft.errors import BadInput, require
 from weft.files import replaced
 
@@ -69,20 +70,17 @@ class Wiring:
     @classmethod
     def load(cls, path, radix: int = 24, cards: int | None = None) -> "Wiring":
         """Read a wiring from a CSV file with the columns of `FIELDS`."""
-        try:
-            with Path(path).open(newline="", encoding="utf-8") as file:
-                lines = list(csv.DictReader(file))
-        except (OSError, ValueError, csv.Error) as error:  # not UTF-8, or a NUL in its name
-            reason = getattr(error, "strerror", None) or "not text"
-            raise BadInput(f"wiring must be a readable CSV file, not {str(path)!r} ({reason})") from None
+        table = reading.rows(reading.text(path, "a csv of cables").splitlines(), path)
+        names = next((row for _, row in table), [])
+        lines = [(number, dict(zip(names, row, strict=False))) for number, row in table if row]
         cards = radix * radix // 32 if cards is None else cards
         limits = dict(zip(FIELDS, (radix, radix // 4, 2, radix // 8, cards, 2, radix), strict=True))
         rows = []
-        for number, line in enumerate(lines, 2):
+        for number, line in lines:
             row = []
             for name, limit in limits.items():
                 text = (line.get(name) or "").strip()
-                if not text.isdecimal() or int(text) >= limit:
+                if not (text.isdecimal() and len(text) < 20) or int(text) >= limit:
                     raise BadInput(
                         f"{name} on line {number} of {Path(path).name} must be a whole number from 0 to "
                         f"{limit - 1}, not {text!r}"

@@ -1,13 +1,12 @@
 """Topology: hosts, switches and the links between them, as arrays."""
 
-import csv
 import re
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from weft import reading
 from weft.errors import BadInput, require
 from weft.units import parse_rate, parse_time, show_rate
 
@@ -112,14 +111,10 @@ def from_edges(path) -> Topology:
 
     Hosts are numbered by the number in their name (h2 before h10), so that host 7 of a trace is h7.
     """
-    path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} must be a readable csv of links, not {_why(error)}") from None
+    text = reading.text(path, "a csv of links")
     links = []
     seen: dict[str, None] = {}
-    for k, row in enumerate(csv.reader(text.splitlines()), 1):
+    for k, row in reading.rows(text.splitlines(), path):
         cells = [cell.strip() for cell in row]
         if not any(cells) or cells[0].startswith("#") or [c.lower() for c in cells[:2]] == ["a", "b"]:
             continue
@@ -135,7 +130,3 @@ def from_edges(path) -> Topology:
         raise BadInput(f"{path} must hold at least one link, not none")
     hosts = sorted((n for n in seen if n[0] in "hH"), key=lambda n: (int((re.findall(r"\d+", n) or ["-1"])[0]), n))
     return build(hosts, [n for n in seen if n[0] not in "hH"], links)
-
-
-def _why(error) -> str:
-    return "binary" if isinstance(error, UnicodeDecodeError) else (error.strerror or "unreadable").lower()

@@ -4,18 +4,16 @@
 `path/to/cdf.csv`. A distribution prints as the name that it is read from.
 """
 
-import csv
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from importlib.resources import files
 from os.path import isdir, isfile
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from weft import random
+from weft import random, reading
 from weft.errors import BadInput, require
 from weft.units import GB, KB, Size, param, parse_size, show_size
 from weft.workload.flows import ENDLESS
@@ -165,7 +163,7 @@ class Empirical(Sizes):
         if not isfile(self.name):
             what = "a directory" if isdir(self.name) else "no such file"
             raise BadInput(f"sizes must be a file of points or one of {', '.join(known())}, not {self.name!r}: {what}")
-        return _read_cdf(Path(self.name).read_bytes(), self.name)
+        return _read_cdf(reading.content(self.name, "a csv file of bytes and probability"), self.name)
 
     @property
     def citation(self) -> str:  # type: ignore[override]
@@ -267,7 +265,7 @@ def _read_cdf(content, where):
         raise BadInput(f"{where} must be a csv file of bytes and probability, not binary") from None
     citation = lines[0].lstrip("# ").strip() if lines and lines[0].startswith("#") else "no citation given"
     points = []
-    for number, row in enumerate(csv.reader(lines), 1):
+    for number, row in reading.rows(lines, where):
         if not row or row[0].startswith("#") or [cell.strip() for cell in row] == ["bytes", "probability"]:
             continue
         place = f"{where}, line {number}:"

@@ -16,11 +16,11 @@ Flows may wait for flows, by the columns `after` and `delay_ps` or by triggers: 
 import re
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from weft import reading
 from weft.errors import BadInput, BadTrace, require
 from weft.files import replaced
 from weft.units import Time, param, s
@@ -112,14 +112,7 @@ def _suspicions(table, rate):
 
 def read(path, theirs: str = "") -> Table:
     """Everything in the trace at `path`, checked line by line; `theirs` says what others call our columns."""
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise BadTrace(f"{path} must be a trace, but there is no such file") from None
-    except IsADirectoryError:
-        raise BadTrace(f"{path} must be a trace, not a directory") from None
-    except (OSError, ValueError) as error:
-        raise BadTrace(f"{path} must be a file that can be read: {getattr(error, 'strerror', error)}") from None
+    content = reading.content(path, "a trace", error=BadTrace)
     if content.startswith(b"PAR1"):
         table = _read_parquet(content, path, columns.parse(theirs))
     else:
@@ -523,13 +516,8 @@ def write_cm(flows: Flows, path) -> None:
 
 def _read_parquet(content, path, named) -> Table:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        read = pq.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        reason = str(error).split("\n")[0]
-        raise BadTrace(f"{path} must be a Parquet file that can be read: {reason}") from None
+    read = reading.parquet(path, "a Parquet trace", error=BadTrace, raw=content)
     named = _completed(named, read.column_names) or columns.guess(read.column_names, NAMES)
     if named:
         return _read_foreign(read, named, path)

@@ -4,6 +4,7 @@ import numpy as np
 
 from weft import random
 from weft.engine import calendar
+from weft.engine.layout import bits_beyond
 from weft.errors import require
 from weft.fabrics.crossbar.bits import NOBODY, full, words
 from weft.fabrics.crossbar.emulation import AFTER, NEXT
@@ -190,6 +191,46 @@ def freeze(s: State) -> dict[str, np.ndarray]:
     """The arrays by name, without the cells that were never used."""
     used = int(s.level[Level.FRESH])
     return {name: array[:used] if name in POOLED else array for name, array in s._asdict().items()}
+
+
+FIXED = ("plan", "keys", "keep", "other", "everyone", "flow_src", "flow_dst", "flow_start", "successors")
+
+
+def limits(fabric, s: State, given: dict[str, np.ndarray]):
+    """(what, numbers, least, largest) of whatever leads into a table, see `weft.engine.layout`."""
+    n, f, fresh, p = fabric.ports, len(s.flow_src), int(given["level"][Level.FRESH]), len(s.cells)
+    low = _U8(0xFFFFFFFF)
+    table = given["queue"].reshape(-1, 4)
+    for name in ("burst", "owner", "mate"):
+        yield name, given[name], NOBODY, n
+    for name in ("active", "before"):
+        yield name, given[name], NOBODY, f - 1
+    for name in ("flow_next", "arrived"):
+        yield name, given[name], NOBODY, f
+    for name in ("flow_left", "flow_due", "used", "freed", "count", "delay", "rounds"):
+        yield name, given[name], 0, 1 << 62
+    yield "clock", given["clock"], 0, 1 << 62
+    yield "queue", table[:, :LENGTH], 0, fresh - 1
+    yield "lengths", table[:, LENGTH], 0, p
+    yield "free", given["free"], 0, max(fresh - 1, 0)
+    yield "level", given["level"][Level.TOP], 0, fresh
+    yield "cells", given["cells"] & low, 0, max(p - 1, 0)
+    yield "info", given["info"] & _U8(0xFFFF), 0, n - 1
+    yield "info", given["info"] >> _U8(16) & _U8(0xFFFF), 0, n - 1
+    if f:
+        yield "info", given["info"] >> _U8(32), 0, f - 1
+    for name in ("grant", "accept"):
+        yield name, given[name], 0, n
+    yield "local", given["local"], 0, n * n
+    yield "pointer", given["pointer"], 0, n
+    if fabric.algorithm in ("ccf", "lihp"):
+        yield "turn", given["turn"], NOBODY, max(p, n)
+        yield "lists", given["lists"], -(1 << 62), 1 << 62
+    yield "sets", bits_beyond(given["idle"], n), 0, 0
+    for name in ("want", "given"):
+        yield name, bits_beyond(given[name].reshape(n, -1), n), 0, 0
+    yield from calendar.limits(given["waits"], s.waits, len(s.successors))
+    yield "heaped", given["count"][Count.HEAPED], 0, len(s.waits)
 
 
 def _fill(plan, fabric, traffic, waits, inside):

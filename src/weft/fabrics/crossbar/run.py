@@ -4,6 +4,7 @@ import numpy as np
 
 from weft.engine import loop
 from weft.engine.fingerprint import show
+from weft.engine.layout import check_limits, check_same, check_shapes
 from weft.fabrics.base import Run
 from weft.fabrics.crossbar import kernel, layout, timing
 from weft.fabrics.crossbar.fabric import EMULATING, MATCHED, Crossbar
@@ -104,6 +105,18 @@ class SwitchRun(Run):
 
     def arrays(self):
         return layout.freeze(self.state)
+
+    def check(self, given):
+        fresh = given.get("level", self.state.level)
+        fresh = int(fresh[Level.FRESH]) if fresh.shape == self.state.level.shape else -1
+        check_limits([("level", fresh, 0, len(self.state.cells))])
+        laid = {name: array[:fresh] if name in layout.POOLED else array for name, array in self.state._asdict().items()}
+        check_shapes(laid, given, {})
+        check_same({name: laid[name] for name in layout.FIXED}, given)
+        check_limits(self.limits(given))
+
+    def limits(self, given):
+        return layout.limits(self.fabric, self.state, given)
 
     def restore(self, arrays):
         for name, array in arrays.items():

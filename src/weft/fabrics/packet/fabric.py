@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from weft.errors import require
 from weft.fabrics.network.fabric import Network
 from weft.topology.clos import suited, topology
 from weft.topology.graph import Topology
@@ -24,6 +25,10 @@ class Packet(Network):
     )
     radix: int = param(64, "ports of a switch, in leafspine and clos")
     oversubscription: float = param(1.0, "how many times more hosts than uplinks an edge switch has")
+
+    def __post_init__(self):
+        require(self.radix >= 1, "radix", "at least 1", self.radix)
+        super().__post_init__()
 
     @cached_property
     def graph(self) -> Topology:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from weft.engine import calendar, fingerprint, memory
+from weft.engine.layout import bits_beyond
 from weft.errors import require
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal import kernel as k
@@ -185,6 +186,48 @@ def _wider(state):
         seq = want + (at - want) % size
         out[h, seq % (2 * size)] = 1
     return np.packbits(out, axis=1, bitorder="little").view(np.uint64).copy()
+
+
+def limits(plan: Plan, state: FastState, given: dict[str, np.ndarray]):
+    """(what, numbers, least, largest) of whatever leads into a table, see `weft.engine.layout`."""
+    n, w, flows = int(plan.numbers[col.N]), len(plan.shift), len(plan.src)
+    pairs, cells, q, subflows = len(given["target"]), len(given["free"]), len(given["held"]), len(given["leave"])
+    blocks, of_node, row = pairs // k.SEATS, given["block"].shape[1], int(plan.numbers[col.ROW])
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    yield "held", given["held"] & np.uint32(k.LENGTH), 0, min(cells + int(plan.numbers[col.DEPTH]), k.LENGTH)
+    for name in ("owed", "told"):
+        yield name, given[name] & low, 0, subflows - 1
+        yield name, given[name] >> np.uint64(k.WHERE_SHIFT), 0, q
+    for name in ("ring", "cell"):
+        yield name, given[name] & np.uint64(k.FLOW_BITS), 0, max(flows - 1, 0)
+    yield "turn", given["turn"], 0, pairs
+    for name in ("spill", "link"):
+        yield name, given[name], 0, cells - 1
+    for name in ("left", "living"):
+        yield name, given[name], 0, pairs
+    yield "busy", bits_beyond(given["busy"].reshape(w, row // 64), n), 0, 0
+    yield "active", bits_beyond(given["active"], n), 0, 0
+    seats = given["seats"].reshape(n, 4)
+    yield "seats", seats[:, k.COUNT], 0, pairs
+    yield "seats", seats[:, k.BLOCKS], 0, of_node
+    yield "seats", seats[:, [k.HOME, k.SECOND]], 0, subflows // k.SEATS - 1
+    for name in ("block", "idle"):
+        yield name, given[name], 0, blocks - 1
+    yield "taken", given["taken"], 0, (1 << k.SEATS) - 1
+    yield "order", given["order"], 0, of_node - 1
+    yield "able", bits_beyond(given["able"].reshape(-1, n).T, of_node * k.SEATS), 0, 0
+    yield "rest", given["rest"], 0, pairs - 1
+    yield "whose", given["whose"], 0, pairs - 1
+    sent = given["sent"].reshape(-1, 4)
+    yield "sent", sent[:, k.WHAT] & np.uint64(k.FLOW_BITS), 0, max(flows - 1, 0)
+    yield "sent", sent[:, k.ABOUT] & low, 0, subflows - 1
+    yield "sent", sent[:, k.INTO] & low, 0, q
+    yield "sent", sent[:, k.INTO] >> half, 0, n - 1
+    yield "sent", sent[:, k.WHOSE] & low, 0, pairs - 1
+    yield "sent", sent[:, k.WHOSE] >> half, 0, w - 1
+    yield "air", given["air"], 0, n
+    yield "tally", given["tally"][col.IDLE], 0, blocks
+    yield "outcast", given["outcast"], 0, pairs
 
 
 def finish(state: FastState) -> np.ndarray:

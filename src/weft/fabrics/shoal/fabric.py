@@ -116,6 +116,8 @@ class Shoal(Fabric):
         require(depth is None or (_whole(depth) and depth >= 1), "class_depth", "at least 1 cell", depth)
         require(self.transport in _TRANSPORTS, "transport", f"one of {', '.join(_TRANSPORTS)}", self.transport)
         require(self.timeout is None or self.timeout > 0, "timeout", "above 0", self.timeout)
+        for name in ("sync_guard", "resync", "failover"):
+            require((getattr(self, name) or 0) >= 0, name, "at least 0 ps", getattr(self, name))
         if self.clocked:
             require(self.sync_guard <= self.guard, "sync_guard", "within the guard", show_time(self.sync_guard))
             self._clocks()  # says what is wrong with them

@@ -207,6 +207,11 @@ class PlainRack(Rack):
     def arrays(self):
         return super().arrays() | {"outages.seen": self.seen, "outages.repaired": np.array([self.repaired, self.stuck])}
 
+    def check(self, given):
+        if self.switch and "held" not in given:  # the plain kernel has taken over, whose arrays are others
+            self.take_over()
+        super().check(given)
+
     def restore(self, arrays):
         if self.switch and "held" not in arrays:  # the plain kernel has taken over
             self.take_over()

@@ -1,9 +1,10 @@
 """A Shoal rack at work: the kernel's arrays between its strides, and what was seen of them."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from weft.engine.layout import Grows
 from weft.fabrics.base import Run
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.metrics.throughput import BUSY, SECOND_HALF
@@ -183,8 +184,52 @@ class Rack(Run):
     def arrays(self) -> dict[str, np.ndarray]:
         return self.state._asdict()
 
+    grows: ClassVar[Grows] = {
+        **dict.fromkeys(("cell", "link", "free"), (("cells", 0),)),
+        **dict.fromkeys(("leave", "pair", "target", "taken", "order", "idle", "rest", "rested"), (("pairs", 0),)),
+        **dict.fromkeys(("early", "origin"), (("pairs", 0), ("window", 1))),
+        "block": (("blocks", 1),),
+        "able": (("blocks", 0),),
+    }
+
+    def limits(self, given):
+        yield from self.layout.limits(self.plan, self.state, given)
+        yield from common_limits(self.plan, self.state, given)
+
     def restore(self, arrays) -> None:
         self.state = self.state._replace(**{name: _copy(arrays[name]) for name in self.state._fields})
+
+
+def common_limits(plan, state, given):
+    """What leads into a table, or counts its rows, in the arrays that all kernels have."""
+    from weft.engine import calendar
+    from weft.fabrics.shoal import columns as col
+
+    n, flows, pairs, cells = int(plan.numbers[col.N]), len(plan.src), len(given["target"]), len(given["free"])
+    tally, pair, flow, most = given["tally"], given["pair"], given["flow"], 1 << 62
+    yield (
+        "tally",
+        np.delete(tally, [col.DETECTED, col.CHANGE, col.REPAIR_UNTIL][: 3 * (len(tally) > col.TALLY)]),
+        0,
+        most,
+    )
+    for place, largest in ((col.STARTED, flows), (col.FINISHED, flows), (col.KNOWN_STARTED, flows), (col.FREE, cells),
+                           (col.PAIRS_USED, pairs), (col.HEAPED, len(state.waits))):  # fmt: skip
+        yield "tally", tally[place], 0, largest
+    yield "rest", tally[col.REST_TAIL] - tally[col.REST_HEAD], 0, pairs
+    yield "target", given["target"], 0, n - 1
+    yield "free", given["free"], 0, cells - 1
+    yield "pair", pair[:, col.SERVED], 0, flows
+    yield "pair", pair[:, col.SOURCE], 0, n - 1
+    yield "pair", pair[:, col.NEXT], 0, pairs
+    yield "pair", pair[:, [col.SINCE, col.SEQ, col.WANT, col.GOT, col.UNDELIVERED]], 0, most
+    yield "flow", flow[:, [col.RELEASE, col.DELIVER]], 0, most
+    yield "flow", flow[:, col.AFTER], -1, flows
+    yield "flow", flow[:, col.FINISH], -1, most
+    for name in ("incast", "waiting", "inflow", "inflow_since", "inflow_slots", "received", "lengths"):
+        yield name, given[name], 0, most
+    yield "successors", np.abs(given["successors"].astype(np.int64) - state.successors), 0, 0
+    yield from calendar.limits(given["waits"], state.waits, len(state.successors))
 
 
 def _copy(saved):

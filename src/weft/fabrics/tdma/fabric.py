@@ -66,6 +66,7 @@ class TDMA(Fabric):
 
     def __post_init__(self):
         require(2 <= self.nodes <= MOST_HOSTS, "hosts", f"from 2 to {MOST_HOSTS:,}, a class for each other", self.nodes)
+        require(self.pods >= 1, "pods", "at least 1", self.pods)
         require(0 < self.slot <= LONGEST, "slot", "more than 0 and at most 1000 s", self.slot)
         require(self.guard >= 0, "guard", "0 or more", self.guard)
         require(self.guard < self.slot, "guard", f"shorter than the slot of {self.slot} ps", self.guard)

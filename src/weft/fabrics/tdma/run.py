@@ -5,6 +5,7 @@ import numpy as np
 from weft import random
 from weft.engine import loop
 from weft.engine.fingerprint import show
+from weft.engine.layout import check_limits, check_shapes
 from weft.fabrics.base import Run
 from weft.fabrics.tdma import kernel
 from weft.fabrics.tdma.fabric import TDMA
@@ -181,6 +182,35 @@ class SlotRun(Run):
         made = self.state._asdict()
         made |= {f"scheduler.{name}": array for name, array in self.scheduler.arrays().items()}
         return made | {"clock": np.array([self.now, self.past, self._replaced], np.int64)}
+
+    def check(self, given):
+        laid = self.arrays()
+        if "scheduler.batch" in laid and given.get("scheduler.batch", np.zeros(0)).shape[1:] == (self.fabric.nodes,):
+            laid["scheduler.batch"] = np.zeros_like(given["scheduler.batch"], np.int64)  # as many as are left of it
+        check_shapes(laid, given, {})
+        check_limits(self.limits(given))
+
+    def limits(self, given):
+        n, flows, ports = self.fabric.nodes, len(self.fixed.size), len(self.state.busy)
+        for name in ("head", "tail", "next"):
+            yield name, given[name], -1, flows - 1
+        for name in ("frm", "to"):
+            yield name, given[name], 0, n - 1
+        yield "path", given["path"], -1, ports - 1
+        yield "many", given["many"], 0, given["when"].shape[1]
+        yield "when", given["when"], 0, self.fabric.slots
+        for name in ("left", "got", "held", "read", "done", "busy", "coming", "beside", "given"):
+            yield name, given[name], 0, 1 << 62
+        for name in ("finish", "used", "seen", "heard", "rounds"):
+            yield name, given[name], -1, 1 << 62
+        for place, largest in ((Count.CYCLE, 1 << 62), (Count.FIRST, 1 << 62), (Count.ADMITTED, flows),
+                               (Count.FINISHED, flows), (Count.SHORT, flows), (Count.GOAL, flows)):  # fmt: skip
+            yield place.name.lower(), given["count"][place], 0, largest
+        yield "clock", given["clock"], -1, 1 << 62
+        yield "clock", given["clock"][1], 0, len(self.events)
+        for name, array in given.items():
+            if name.startswith("scheduler."):
+                yield from self.scheduler.limits(name.partition(".")[2], array)
 
     def restore(self, arrays):
         for name, array in self.state._asdict().items():

@@ -7,9 +7,37 @@ import numpy as np
 
 from weft import random
 from weft.engine import calendar, fingerprint, memory
+from weft.engine.layout import bits_beyond
 from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import columns as col
-from weft.fabrics.shoal.plain.state import ACKED, AIR, PAIR, PlainPlan, PlainState
+from weft.fabrics.shoal.plain.state import (
+    ACKED,
+    AIR,
+    COPIES,
+    FOLLOWING,
+    HEAD,
+    KLASS,
+    LAST,
+    LENGTH,
+    LIST,
+    MINE,
+    NUMBER,
+    OF_FLOW,
+    OF_PAIR,
+    OWED,
+    PAIR,
+    PENDING,
+    READY,
+    ROW,
+    SEAT,
+    SENT_FLOW,
+    SENT_PAIR,
+    TAIL,
+    TIMEOUTS,
+    TURN,
+    PlainPlan,
+    PlainState,
+)  # fmt: skip
 from weft.fabrics.shoal.plain.transport import BACKOFF
 from weft.schedule.outage import pack
 from weft.schedule.rotation import Rounds
@@ -142,6 +170,43 @@ def make_state(plan: PlainPlan, pairs: int = 0, cells: int = 0, window: int = ar
     state.tally[[col.CHANGE, col.REPAIR_UNTIL, col.DETECTED]] = -1
     state.print[:] = fingerprint.start()
     return state
+
+
+def limits(plan: PlainPlan, state: PlainState, given: dict[str, np.ndarray]):
+    """(what, numbers, least, largest) of whatever leads into a table, see `weft.engine.layout`."""
+    n, flows, pairs, cells = int(plan.numbers[col.N]), len(plan.src), len(given["target"]), len(given["free"])
+    classes, w = int(plan.numbers[col.CLASSES]), len(plan.shift)
+    queue, pair, cell, sent = given["queue"], given["pair"], given["cell"], given["sent"]
+    yield "queue", queue[:, [LENGTH, MINE, READY]], 0, cells * classes + pairs
+    yield "queue", queue[:, [HEAD, TAIL]], -1, cells
+    yield "queue", queue[:, TURN], 0, n * classes
+    yield "queue", queue[:, OWED], 0, pairs
+    for name in ("told", "left", "living", "air_pair"):
+        yield name, given[name], 0, pairs
+    yield "count", given["count"], 0, n * classes
+    yield "pairs", given["pairs"] & ROW, 0, pairs - 1
+    yield "pairs", given["pairs"] >> 32, 0, n * classes
+    yield "pair", pair[:, KLASS], 0, classes - 1
+    yield "pair", pair[:, [LIST, LAST]], 0, cells
+    yield "pair", pair[:, SEAT], 0, n * classes
+    yield "pair", pair[:, [COPIES, ACKED, TIMEOUTS, PENDING]], 0, 1 << 62
+    yield "cell", cell[:, FOLLOWING], -1, cells
+    yield "cell", cell[:, OF_FLOW], -1 - pairs, max(flows - 1, 0)
+    yield "cell", cell[:, OF_PAIR], 0, pairs - 1
+    yield "cell", cell[:, NUMBER], 0, 1 << 31
+    yield "origin", given["origin"], 0, max(flows - 1, 0)
+    yield "rest", given["rest"], 0, pairs - 1
+    yield "sent", sent[..., SENT_PAIR], 0, pairs
+    yield "sent", sent[..., SENT_FLOW], -1 - pairs, max(flows - 1, 0)
+    yield "air_cell", given["air_cell"], 0, cells
+    for name in ("busy", "mute", "deaf", "peer_down", "off_clock", "complain", "repaired"):
+        yield name, bits_beyond(given[name].reshape(w, -1), n), 0, 0
+    for name in ("active", "down"):
+        yield name, bits_beyond(given[name], n), 0, 0
+    yield "air", bits_beyond(given["air"], n), 0, 0
+    yield "tally", given["tally"][col.CHANGE], -1, len(plan.change) - 1
+    yield "tally", given["tally"][[col.WAITING_FIRST, col.WAITING_LAST]], 0, flows
+    yield "outcast", given["outcast"], 0, pairs
 
 
 def grow(state: PlainState, why: int) -> PlainState:

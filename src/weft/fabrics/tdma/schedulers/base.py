@@ -66,6 +66,11 @@ class Scheduler:
         for name, own in self.arrays().items():
             own[:] = arrays[name]
 
+    def limits(self, name: str, array: np.ndarray):
+        """What must hold of an array that others wrote, as `weft.engine.layout` takes it."""
+        leads = name in ("order", "pointer", "batch")  # to hosts; the others count
+        yield f"scheduler.{name}", array, -1 if name == "batch" else 0, self.network.hosts - leads if leads else 1 << 62
+
     def _check(self, demand, slots):
         require(demand.hosts == self.network.hosts, "demand", f"of {self.network.hosts} hosts", demand.hosts)
         require(1 <= slots <= MOST_SLOTS, "slots", f"from 1 to {MOST_SLOTS:,}", slots)
