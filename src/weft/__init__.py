@@ -14,7 +14,7 @@ _WHERE = {
         "weft.workload",
     ),
     **dict.fromkeys(("Experts", "ParameterServer", "DataParallel", "Pipeline"), "weft.workload"),
-    **dict.fromkeys(("Rpc", "MapReduce", "ChainReplication"), "weft.workload"),
+    **dict.fromkeys(("Rpc", "MapReduce", "ChainReplication", "Chakra"), "weft.workload"),
     **dict.fromkeys(("Bernoulli", "Diagonal", "LogDiagonal", "HotOutput"), "weft.workload.traffic"),
     **dict.fromkeys(("Unbalanced", "OnOff", "Multicast"), "weft.workload.traffic"),
     # what carries it

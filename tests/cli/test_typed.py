@@ -38,6 +38,7 @@ TINY = {  # what a workload is given to be small
     "longflows": "--duration 100us --flows 20",
     "shorts": "--flows 100",
     "disaggregated": "--flows 60",
+    "chakra": f"--trace {ROOT / 'examples/chakra/step'}",
     "trace": f"--trace {ROOT / 'examples/trace.csv'}",
 }
 USUAL = {"slots": "--load 0.5 --slots 2000", "bytes": "--bytes 20KB"}  # by a field that a workload not listed above has

@@ -2,6 +2,7 @@
 
 from weft.workload.arrivals import Bursts, Poisson, Survivors
 from weft.workload.base import Workload
+from weft.workload.chakra import Chakra
 from weft.workload.collectives import AllGather, AllReduce, Exchange, Experts, ParameterServer, ReduceScatter
 from weft.workload.demand import Demand, Planned
 from weft.workload.disaggregated import Disaggregated
@@ -37,6 +38,7 @@ WORKLOADS = {
     "rpc": Rpc,
     "mapreduce": MapReduce,
     "chainreplication": ChainReplication,
+    "chakra": Chakra,
     "trace": Trace,
 }
 

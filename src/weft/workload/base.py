@@ -37,6 +37,10 @@ class Workload(Described):
         """
         return {}
 
+    def inputs(self) -> Iterable[str]:
+        """Paths of the files that it reads, where they are not fields of it."""
+        return ()
+
     @staticmethod
     def facts(summary: dict) -> Iterable[tuple[str, str]]:
         """(name, text) of those sections: lines of a run's table."""

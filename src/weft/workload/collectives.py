@@ -39,15 +39,21 @@ CHUNKS = 8  # pieces of a buffer that follow each other through a tree
 MOST = 10**7  # flows
 
 
-def ring_pass(steps, nodes, size, ready, rounds, group=0) -> dict:
-    """Pass shares on along a ring, `rounds` times; node -> what it waits for, before (`ready`) and after."""
+def ring_pass(steps, nodes, size, ready, rounds, group=0, ordered=None) -> dict:
+    """Pass shares on along a ring, `rounds` times; node -> what it waits for, before (`ready`) and after.
+
+    ordered: a node sends one share after the other; by default as the steps say.
+    """
     n, part = len(nodes), shares(size, len(nodes))
+    ordered = steps.ordered if ordered is None else ordered
     have = {node: tuple(ready[node]) for node in nodes}
+    sent: dict[int, tuple] = dict.fromkeys(nodes, ())
     for k in range(rounds):
-        have = {
-            nodes[(at + 1) % n]: steps.send(i, nodes[(at + 1) % n], part[(at - k) % n], have[i], group)
+        sent = {
+            i: steps.send(i, nodes[(at + 1) % n], part[(at - k) % n], have[i] + sent[i] if ordered else have[i], group)
             for at, i in enumerate(nodes)
         }
+        have = {nodes[(at + 1) % n]: sent[i] for at, i in enumerate(nodes)}
     return have
 
 
@@ -222,7 +228,7 @@ class AllReduce(Collective):
             for k in reversed(range(1, n)):  # children are 2k + 1 and 2k + 2: all have sent when their parent does
                 below = [f for child in (2 * k + 1, 2 * k + 2) if child < n for f in up[child]]
                 up[k] = steps.send(nodes[k], nodes[(k - 1) // 2], part, (*below, *ready[nodes[k]]), group)
-            down = {0: tuple(f for child in (1, 2) if child < n for f in up[child])}
+            down = {0: (*(f for child in (1, 2) if child < n for f in up[child]), *ready[nodes[0]])}
             for k in range(1, n):
                 down[k] = steps.send(nodes[(k - 1) // 2], nodes[k], part, down[(k - 1) // 2], group)
             for k in range(n):
@@ -234,11 +240,11 @@ class AllReduce(Collective):
         if n & (n - 1):
             raise BadInput(f"nodes must be a power of two for halving-doubling, not {n}")
         have = {k: tuple(ready[nodes[k]]) for k in range(n)}
-        for reduce in (True, False):
-            distances = [n >> step for step in range(1, n.bit_length())]
-            for distance in distances if reduce else reversed(distances):
-                size = -(-self.bytes * distance // n)
-                have = {k ^ distance: steps.send(nodes[k], nodes[k ^ distance], size, have[k], group) for k in range(n)}
+        distances = [n >> step for step in range(1, n.bit_length())]
+        for distance in (*distances, *reversed(distances)):
+            size = -(-self.bytes * distance // n)
+            sent = {k: steps.send(nodes[k], nodes[k ^ distance], size, have[k], group) for k in range(n)}
+            have = {k: sent[k ^ distance] + (sent[k] if steps.ordered else ()) for k in range(n)}
         return {nodes[k]: have[k] for k in range(n)}
 
     def _hierarchical(self, steps, nodes, ready, group):
@@ -248,13 +254,13 @@ class AllReduce(Collective):
         teams = [nodes[k : k + m] for k in range(0, n, m)]
         have = dict(ready)
         for team in teams:
-            have |= ring_pass(steps, team, self.bytes, have, m - 1, group) if m > 1 else {}
+            have |= ring_pass(steps, team, self.bytes, have, m - 1, group, True) if m > 1 else {}
         for place, part in enumerate(shares(self.bytes, m)):
             across = [team[place] for team in teams]
             if len(across) > 1 and part:
-                have |= ring_pass(steps, across, part, have, 2 * (len(across) - 1), group)
+                have |= ring_pass(steps, across, part, have, 2 * (len(across) - 1), group, True)
         for team in teams:
-            have |= ring_pass(steps, team, self.bytes, have, m - 1, group) if m > 1 else {}
+            have |= ring_pass(steps, team, self.bytes, have, m - 1, group, True) if m > 1 else {}
         return have
 
 

@@ -19,11 +19,15 @@ def inputs(*descriptions) -> dict[str, str]:
 
 
 def named(thing) -> list[str]:
-    """The paths among the fields of a description: those that must be, and every text that happens to be one."""
+    """The paths among the fields of a description: those that must be, and every text that happens to be one.
+
+    A workload of several files says which in `inputs`.
+    """
     if not is_dataclass(thing):
         return []
     texts = [(getattr(thing, field.name), "file" in field.metadata) for field in fields(thing)]
-    return [text for text, must in texts if isinstance(text, str) and (must or _readable(text))]
+    own = [text for text, must in texts if isinstance(text, str) and (must or _readable(text))]
+    return list(dict.fromkeys((*own, *thing.inputs()) if hasattr(thing, "inputs") else own))
 
 
 def _readable(text) -> bool:

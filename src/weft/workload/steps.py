@@ -14,11 +14,21 @@ Ready = tuple  # of int or (int, int): what has to be done, see above
 
 
 class Steps:
-    """Flows under construction: each `send` waits for some that came before."""
+    """Flows under construction: each `send` waits for some that came before.
 
-    def __init__(self):
-        self.src, self.dst, self.size, self.start = [], [], [], []
-        self.after, self.lags, self.group = [], [], []
+    ordered: nodes may be ready at different times, and go on when they are done themselves. A node then sends what it
+    has one after the other, so that its last flows come after all that it sends and hears before.
+    """
+
+    def __init__(self, ordered: bool = False):
+        self.ordered = ordered
+        self.src: list[int] = []
+        self.dst: list[int] = []
+        self.size: list[int] = []
+        self.start: list[int] = []
+        self.after: list[tuple] = []
+        self.lags: list[tuple] = []
+        self.group: list[int] = []
 
     def __len__(self):
         return len(self.src)

@@ -23,7 +23,7 @@ from weft.workload.base import Workload
 from weft.workload.collectives import ALGORITHMS, MOST, AllReduce, bound_facts, over, spread_us
 from weft.workload.demand import Planned
 from weft.workload.flows import Flows
-from weft.workload.steps import Steps, busiest, later, longest, moment, rate, shares, together
+from weft.workload.steps import START, Steps, busiest, later, longest, moment, rate, shares, together
 
 NUMBER = 2  # bytes of a weight, a gradient, an activation
 BUCKETS = 10_000  # of a step, at most
@@ -57,35 +57,10 @@ MODELS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Training(Workload):
-    """What all training steps share: a model, how much of it, and how fast a node computes."""
-
-    model: str = param(help=f"sizes of the layers: {', '.join(MODELS)}")
-    layers: int | None = param(None, "layers of it; all of them unless given")
-    batch: int = param(1, "sequences that a node computes at a time")
-    tflops: float = param(137.0, "10^12 operations per second that a node computes")
-    steps: int = param(1, "training steps, one after the other")
+class Laid(Workload):
+    """Flows that are laid out step by step, with what nodes compute between; a group is a step."""
 
     waits = True
-
-    def __post_init__(self):
-        require(self.model in MODELS, "model", f"one of {', '.join(MODELS)}", self.model)
-        most = MODELS[self.model].layers
-        require(self.layers is None or 1 <= self.layers <= most, "layers", f"from 1 to {most}", self.layers)
-        require(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
-        require(0 < self.tflops < 1e9, "tflops", "above 0 and below 10^9", self.tflops)
-        require(1 <= self.steps <= 10_000, "steps", "from 1 to 10000", self.steps)
-
-    @property
-    def depth(self) -> int:
-        """Layers that are trained."""
-        return self.layers or MODELS[self.model].layers
-
-    def forwards(self, layers: float) -> int:
-        """ps that a node takes for a batch through so many layers; backwards takes twice that."""
-        model = MODELS[self.model]
-        return round(layers * 2 * model.weights * self.batch * model.sequence * s / (self.tflops * 1e12))
 
     def lay(self, nodes: int) -> tuple[Steps, list[tuple]]:
         """The flows of all steps, and what is done when each step is."""
@@ -104,8 +79,8 @@ class Training(Workload):
         place = np.argsort(flows.id)  # of each flow as it was laid, in the table
         ends = [0]
         for after in done:
-            rows = place[[one[0] if isinstance(one, tuple) else one for one in after]]
-            if (finish[rows] < 0).any():
+            waited = [one[0] if isinstance(one, tuple) else one for one in after]
+            if (finish[place[[f for f in waited if f != START]]] < 0).any():
                 break
             ends.append(moment(after, finish[place]))
         times = np.diff(ends)
@@ -136,6 +111,35 @@ class Training(Workload):
             compute, network = show_number(told["compute_us"]), show_number(told["network_us"])
             yield "of which", f"{compute} µs if the network took no time, {network} because it does"
             yield from bound_facts(told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Laid):
+    """What all training steps share: a model, how much of it, and how fast a node computes."""
+
+    model: str = param(help=f"sizes of the layers: {', '.join(MODELS)}")
+    layers: int | None = param(None, "layers of it; all of them unless given")
+    batch: int = param(1, "sequences that a node computes at a time")
+    tflops: float = param(137.0, "10^12 operations per second that a node computes")
+    steps: int = param(1, "training steps, one after the other")
+
+    def __post_init__(self):
+        require(self.model in MODELS, "model", f"one of {', '.join(MODELS)}", self.model)
+        most = MODELS[self.model].layers
+        require(self.layers is None or 1 <= self.layers <= most, "layers", f"from 1 to {most}", self.layers)
+        require(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
+        require(0 < self.tflops < 1e9, "tflops", "above 0 and below 10^9", self.tflops)
+        require(1 <= self.steps <= 10_000, "steps", "from 1 to 10000", self.steps)
+
+    @property
+    def depth(self) -> int:
+        """Layers that are trained."""
+        return self.layers or MODELS[self.model].layers
+
+    def forwards(self, layers: float) -> int:
+        """ps that a node takes for a batch through so many layers; backwards takes twice that."""
+        model = MODELS[self.model]
+        return round(layers * 2 * model.weights * self.batch * model.sequence * s / (self.tflops * 1e12))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +177,7 @@ class DataParallel(Training):
         return Planned(nodes, self.steps * sum(bucket.flows_of(nodes) for bucket in self.buckets()), chained=True)
 
     def lay(self, nodes):
-        laid, done = Steps(), []
+        laid, done = Steps(ordered=True), []
         everyone = list(range(nodes))
         began: dict[int, tuple] = dict.fromkeys(everyone, ())
         forwards = self.forwards(self.depth)
@@ -242,7 +246,7 @@ class Pipeline(Training):
 
     def lay(self, nodes):
         stages, pipelines = self.shape(nodes)
-        laid, done = Steps(), []
+        laid, done = Steps(ordered=True), []
         ready: dict[int, tuple] = dict.fromkeys(range(nodes), ())
         cut = [self.depth * k // stages for k in range(stages + 1)]  # layers before each stage
         for step in range(self.steps):
