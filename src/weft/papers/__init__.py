@@ -54,6 +54,7 @@ MODULES = {
     "tdma/9": "tdma.rtt",
     "tdma/11": "tdma.fig11",
     "tdma/12": "tdma.oscillation",
+    "weft/allreduce": "weft.allreduce",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 

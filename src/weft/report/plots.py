@@ -177,6 +177,26 @@ def fct_and_goodput(rows, *, x="load", by="fabric", tail="p99", title=None, band
 
 
 @_styled
+def panels(rows, *, x, ys, by=None, titles=None, labels=None, title=None, xscale="linear", band="range") -> Plot:
+    """A panel for each of `ys`, against the same x and with the same lines; see `plot`.
+
+    titles and labels: what stands above each panel and beside its y; labels may end in that of x.
+    """
+    require(len(rows) > 0, "a table of runs", "at least one run", "empty")
+    fig, axes = _figure(panels=len(ys))
+    data = []
+    for k, (ax, y) in enumerate(zip(axes, ys, strict=True)):
+        above = titles[k] if titles else None
+        data += _lines(ax, rows, x, y, by, xscale=xscale, band=band, title=above, legend=k == len(ys) - 1)
+        if labels:
+            ax.set_ylabel(labels[k])
+            ax.set_xlabel(labels[-1] if len(labels) > len(ys) else ax.get_xlabel())
+    if title:
+        fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    return Plot(fig, data)
+
+
+@_styled
 def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=None, points=400, foot=None) -> Plot:
     """Distribution of completion times; `results` is a Result, or a dict of them by name.
 

@@ -1,0 +1,1 @@
+"""Figures of our own: questions that no paper has printed an answer to."""
