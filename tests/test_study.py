@@ -663,3 +663,22 @@ def test_warm_up_is_cut_from_every_metric_of_flows():
     assert (whole.rows[0]["flows.all"], cut.rows[0]["flows.all"]) == (30, 20)
     late = whole.results[0].observation.finish[10:] - whole.results[0].flows.start[10:]
     assert cut.rows[0]["fct_us.all.max"] == late.max() / 1e6
+
+
+def test_runs_and_results_go_to_arrow_and_to_notebooks():
+    runs = weft.Study(fabrics=[RACK], workloads=[SOME], seeds=[1, 2]).run()
+    table = runs.to_arrow()
+    assert table.num_rows == 2 and table["seed"].to_pylist() == [1, 2] and "fct_us.all.p99" in table.column_names
+    assert "<table>" in runs._repr_html_() and "<table>" in runs.results[0]._repr_html_()
+    flows = runs.results[0].to_arrow()
+    assert flows["fct_ps"].to_pylist() == (runs.results[0].observation.finish - runs.results[0].flows.start).tolist()
+    for kind in ("fct", "throughput", "use", "live", "waiting", "heat"):
+        assert runs.results[0].plot(kind).data
+
+
+def test_progress_can_be_a_line(capsys):
+    weft.run(RACK, SOME, progress=True)
+    weft.Study(fabrics=[RACK], workloads=[SOME]).run(progress=True)
+    said = capsys.readouterr().err
+    assert "of 30 flows" in said or "compiling" in said
+    assert "of 1 runs" in said and said.endswith("\r")

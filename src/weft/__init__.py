@@ -31,6 +31,7 @@ _WHERE = {
     **dict.fromkeys(("Study", "Runs"), "weft.study"),
     # what is compared
     "fair": "weft.links",
+    "compare": "weft.compare",
     # what it would cost
     "cost": "weft.models.price",
     # what came out

@@ -10,6 +10,7 @@ from weft.checkpoint import describe_call
 from weft.errors import TooLarge, require
 from weft.metrics.provenance import columns_hash
 from weft.metrics.result import Result
+from weft.report.ticker import close, shown
 from weft.units import show_size
 from weft.workload.demand import Planned
 from weft.workload.files import PIPE
@@ -32,20 +33,24 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     """Carry `workload` over `fabric` and return what was observed.
 
     until: ps at which to stop; by default when the workload says, or when the last flow is done. memory: bytes the run
-    may need; by default 80 % of the machine's. progress: called with the run between strides; if it returns True the
-    run stops there. checkpoint: a `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the
-    result removes it. Ctrl-C and SIGTERM wait for the end of a stride, some milliseconds. A run that is stopped raises
-    `Interrupted`, which holds the result so far.
+    may need; by default 80 % of the machine's. progress: True for a line that says how far it is, in a program or a
+    notebook; or called with the run between strides, and if it returns True the run stops there. checkpoint: a
+    `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the result removes it. Ctrl-C waits for
+    the end of a stride, some milliseconds. A run that is stopped raises `Interrupted`, which holds the result so far.
     """
-    with limits.limited(memory):
-        allow(fabric, workload.planned(fabric.nodes))
-        demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
-        fabric.accept(demand)
-        allow(fabric, demand)
-        until = horizon(workload, demand, until)
-        session = Session(fabric, workload, demand, seed=seed, until=until, checkpoint=checkpoint)
-        with deferred_interrupt() as interrupted:
-            session.run.advance(until=until, watch=session.watch(progress, interrupted))
+    progress = shown(progress)
+    try:
+        with limits.limited(memory):
+            allow(fabric, workload.planned(fabric.nodes))
+            demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+            fabric.accept(demand)
+            allow(fabric, demand)
+            until = horizon(workload, demand, until)
+            session = Session(fabric, workload, demand, seed=seed, until=until, checkpoint=checkpoint)
+            with deferred_interrupt() as interrupted:
+                session.run.advance(until=until, watch=session.watch(progress, interrupted))
+    finally:
+        close(progress)
     if interrupted():
         raise Interrupted(session.result())
     return session.result()

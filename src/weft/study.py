@@ -36,9 +36,10 @@ from weft.foresight import check
 from weft.links import differences, fair
 from weft.links import read as read_links
 from weft.metrics.provenance import describe
-from weft.metrics.result import Result, flatten, read_summary
+from weft.metrics.result import Result, flatten, read_summary, to_pandas
 from weft.parameters import Parameter, build
 from weft.report.names import tell_apart
+from weft.report.ticker import close, shown
 from weft.units import parse_size
 from weft.workload.base import Workload
 from weft.workload.files import PIPE
@@ -49,7 +50,7 @@ STARTED = 1e-6  # the share of a run that has begun
 LAST = 20.0  # s of wall time in which a worker whose parent is gone may keep its run
 FAILED = -1.0  # what stands in the place of the share of a run that failed while others go on
 LOCK = ".lock"  # the file of claims, beside the runs
-PICTURES = ("plot", "fct_and_goodput", "fct_cdf")
+PICTURES = ("plot", "fct_and_goodput", "fct_cdf", "series")
 SIZES = ("smaller_than", "larger_than")  # options of pictures that are read as sizes
 
 
@@ -160,7 +161,11 @@ class Study:
             allow(point.fabric, point.workload.planned(point.fabric.nodes), memory, times=workers)
         place = None if folder is None else _prepare(folder)
         jobs = [Job(point, place and place / point.name(), memory and memory // workers, every) for point in points]
-        results = _all(jobs, workers, progress or _nothing, on)
+        progress = shown(progress)
+        try:
+            results = _all(jobs, workers, progress or _nothing, on)
+        finally:
+            close(progress)
         return Runs(self, results if place is None else [job.place for job in jobs], folder and Path(folder))
 
     def missing(self, folder) -> list[Point]:
@@ -224,22 +229,55 @@ class Runs:
     def draw(self, *, draw="plot", **options):
         """A picture as a study file describes it."""
         from weft.report import plots
+        from weft.report.series import series
 
         if draw == "fct_cdf":
             sizes = {name: parse_size(options.pop(name)) for name in SIZES if name in options}
             return plots.fct_cdf(self.named(), **sizes, **{"foot": self.foot, **options})
+        if draw == "series":
+            return series(self.named(), **{"foot": self.foot, **options})
         if draw == "plot":
             return self.plot(**options)
         return getattr(plots, draw)(self.rows, **{"foot": self.foot, **options})
 
+    def to_arrow(self):
+        """The table as a `pyarrow.Table`: a row per run, a column per key, lists left out."""
+        import pyarrow as pa
+
+        rows = self._flat()
+        names = dict.fromkeys(key for row in rows for key in row)
+        return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+    def to_pandas(self):
+        """The same as a `pandas.DataFrame`, where pandas is installed."""
+        return to_pandas(self.to_arrow())
+
+    def _repr_html_(self):  # a notebook shows the table
+        from weft.report.html import table
+        from weft.report.tables import runs_cells
+
+        head, cells = runs_cells(self.rows, self.study.columns or None)
+        return table(head, cells, self.study.warnings)
+
+    def _flat(self):
+        return [{key: value for key, value in row.items() if not isinstance(value, list)} for row in self.rows]
+
     def csv(self) -> str:
         """The table as csv: a line per run, a column per key, lists left out."""
-        rows = [{key: value for key, value in row.items() if not isinstance(value, list)} for row in self.rows]
+        rows = self._flat()
         text = io.StringIO()
         writer = csv.DictWriter(text, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         return text.getvalue()
+
+
+def _column(values) -> list:
+    """Values of one kind, as Arrow wants them: numbers stay, a mixture becomes text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float}:
+        return values if len(kinds) < 2 else [None if value is None else float(value) for value in values]
+    return values if len(kinds) == 1 else [None if value is None else str(value) for value in values]
 
 
 def labels(rows: list[dict]) -> list[str]:
@@ -635,14 +673,14 @@ def _grid(cls, table, key) -> list:
 
 def _picture(table) -> dict:
     """The picture that a table asks for; all that can be wrong with it before there is a run is said now."""
-    from weft.report import plots
+    from weft.report import plots, series
 
     require(isinstance(table.get("file"), str), "a picture", "a table with a file", table)
     plots.Plot.check_name(table["file"])
     inside(".", table["file"])
     draw = table.get("draw", "plot")
     require(draw in PICTURES, "draw", f"one of {', '.join(PICTURES)}", draw)
-    taken = inspect.signature(getattr(plots, draw)).parameters.values()
+    taken = inspect.signature(getattr(series if draw == "series" else plots, draw)).parameters.values()
     options = {option.name: option.default for option in taken if option.kind is option.KEYWORD_ONLY}
     for name in table:
         if name not in ("file", "draw", *options):
@@ -650,5 +688,9 @@ def _picture(table) -> dict:
     for name, default in options.items():
         if default is inspect.Parameter.empty and name not in table:
             raise BadInput(f"{name} must be given for a picture that is drawn as {draw}")
+    if draw == "series":
+        require(
+            table.get("show", "throughput") in series.KINDS, "show", f"one of {', '.join(series.KINDS)}", table["show"]
+        )
     read = {name: Parameter(name, "size", (), False, None, "").read(table[name]) for name in SIZES if name in table}
     return {"draw": draw, **table, **read}

@@ -79,7 +79,7 @@ def test_a_thinned_cdf_is_part_of_the_whole_and_keeps_its_ends(xs, points):
 def test_of_no_flows_there_is_nothing_to_say():
     d = Distribution(np.empty(0, np.int64))
     assert all(math.isnan(v) for v in (d.mean, d.p50, d.p99, d.p999, d.min, d.max))
-    assert d.summary() == {"mean": None, "p50": None, "p99": None, "p99.9": None, "max": None}
+    assert set(d.summary().values()) == {None} and math.isnan(d.sd)
     assert [len(part) for part in d.cdf()] == [0, 0]
 
 
@@ -147,7 +147,8 @@ def test_a_summary_is_the_numbers_themselves_in_the_unit(xs):
     assert found["max"] == ranked[-1] / 1000
     assert found["p50"] == ranked[(len(xs) + 1) // 2 - 1] / 1000
     assert found["mean"] == pytest.approx(sum(xs) / len(xs) / 1000)
-    assert list(found) == ["mean", "p50", "p99", "p99.9", "max"]
+    assert list(found) == ["mean", "sd", "p50", "p90", "p95", "p99", "p99.9", "max"]
+    assert found["sd"] == (pytest.approx(np.std(xs, ddof=1) / 1000) if len(xs) > 1 else None)
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=40))
@@ -161,7 +162,8 @@ def test_a_cdf_counts_the_flows_that_are_no_slower(xs):
 @pytest.mark.parametrize("count", [0, 1])
 def test_none_and_one_flow_have_answers(count):
     one = Distribution(np.full(count, 7))
-    assert one.summary() == dict.fromkeys(("mean", "p50", "p99", "p99.9", "max"), 7 if count else None)
+    names = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
+    assert one.summary() == {**dict.fromkeys(names, 7 if count else None), "sd": None}
     assert len(one.cdf()[0]) == count
     assert len(one.cdf(2)[0]) == count
     assert repr(one).startswith(f"Distribution(n={count}, ")

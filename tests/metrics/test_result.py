@@ -89,8 +89,9 @@ def test_the_summary_is_the_agreed_object():
     assert (found["seed"], found["fingerprint"], found["partial"]) == (7, "00ff", False)
     assert (found["finished"], found["unfinished"], found["simulated_ns"]) == (3, 1, 401_000.0)
     assert found["flows"] == {"all": 4, "short": 2, "long": 2}
-    assert found["fct_us"]["short"] == {"mean": 10.5, "p50": 1.0, "p99": 20.0, "p99.9": 20.0, "max": 20.0}
-    assert found["fct_us"]["long"] == {"mean": 400.0, "p50": 400.0, "p99": 400.0, "p99.9": 400.0, "max": 400.0}
+    high = dict.fromkeys(("p90", "p95", "p99", "p99.9", "max"), 20.0)
+    assert found["fct_us"]["short"] == {"mean": 10.5, "sd": pytest.approx(19 / 2**0.5), "p50": 1.0, **high}
+    assert found["fct_us"]["long"] == {**dict.fromkeys(("mean", "p50", *high), 400.0), "sd": None}
     assert found["slowdown"]["short"]["max"] == 12.5
     assert found["goodput_gbps"] == {"long": {"mean": 40.0}, "long_with_unfinished": {"mean": 30.0}}
     assert found["fct_us"]["first"] == 1.0 and found["fct_us"]["last"] == 400.0

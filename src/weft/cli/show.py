@@ -1,12 +1,11 @@
-"""`weft show DIR`: print a result that was saved."""
+"""`weft show DIR`: print results that were saved, and draw them."""
 
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from weft.cli import options
-from weft.cli.options import Output
-from weft.errors import WeftError
+from weft.cli.options import Output, print_json, say
 
 app = App(name="show", help_format="markdown")
 OUTPUT = Output()
@@ -14,21 +13,89 @@ OUTPUT = Output()
 
 @app.default
 def show(
-    folder: Annotated[str, Parameter(help="a result folder", metavar="DIR")],
-    *,
-    plot: Annotated[str | None, Parameter(metavar="FILE", help="draw the completion times")] = None,
+    *folders: Annotated[str, Parameter(help="result folders", metavar="DIR")],
+    series: Annotated[
+        str | None,
+        Parameter(metavar="NAME", help="a time series: throughput, use, live, waiting, finished or lost; or heat"),
+    ] = None,
+    plot: Annotated[
+        str | None, Parameter(metavar="FILE", help="draw the completion times, or the series, into this file")
+    ] = None,
     common: Annotated[Output, Parameter(name="*")] = OUTPUT,
 ) -> int:
-    """Print a result that was saved."""
-    from weft.cli.run import check_picture, draw
+    """Print results that were saved: one as a table of its own, several as a line each."""
+    from weft.cli.run import check_picture
+    from weft.errors import BadInput, require
     from weft.metrics import Result
+    from weft.report.series import KINDS
 
+    if not folders:
+        raise BadInput("a result folder must be given, as in weft show runs/one")
     if plot is not None:
         check_picture(plot)
-    result = Result.load(folder)
-    if plot is not None and not len(result.flows):
-        raise WeftError("completion times can be drawn of flows only, not of cells made inside a switch")
-    options.print_result(result, common.json)
+    require(series is None or series in (*KINDS, "heat"), "series", f"one of {', '.join(KINDS)}, heat", series)
+    require(series != "heat" or plot is not None, "plot", "given with heat", plot)
+    require(series != "heat" or len(folders) == 1, "a heat map", "of one result", len(folders))
+    results = dict(zip(_names(folders), map(Result.load, folders), strict=True))
+    if series is not None and series != "heat":
+        _print_series(results, series, common.json)
+    elif len(results) == 1:
+        options.print_result(next(iter(results.values())), common.json)
+    else:
+        _print_all(results, common.json)
     if plot is not None:
-        draw(result, plot, common.json)
+        path = _draw(results, series).save(plot)
+        if not common.json:
+            say(f"drawn in {path}, its numbers in {path.with_suffix('.csv')}")
     return 0
+
+
+def _names(folders):
+    """The last part of each folder's path, or all of it where two have the same."""
+    from pathlib import Path
+
+    short = [Path(folder).name or folder for folder in folders]
+    return short if len(set(short)) == len(short) else list(folders)
+
+
+def _print_all(results, json):
+    from weft.report.tables import runs_table, usual
+
+    rows = [{"folder": name, **result.row()} for name, result in results.items()]
+    if json:
+        print_json({"runs": rows})
+    else:
+        options.console().print(runs_table(rows, ["folder", *usual(rows)]))
+
+
+def _print_series(results, kind, json):
+    from weft.report.series import curve
+    from weft.report.tables import number
+    from weft.units import us
+
+    found = {name: curve(result, kind) for name, result in results.items()}
+    if json:
+        told = {name: {"time_us": (one.time / us).tolist(), kind: one.mean.tolist()} for name, one in found.items()}
+        print_json({"series": told}, dense=True)
+        return
+    for name, one in found.items():
+        step = max(len(one.time) // 20, 1)
+        print(f"{name}: {kind} at simulated time (us)")
+        for k in range(0, len(one.time), step):
+            print(f"{number(one.time[k] / us):>12}  {number(float(one.mean[k]))}")
+
+
+def _draw(results, series):
+    from weft.report import plots
+    from weft.report.series import heat
+    from weft.report.series import series as over_time
+
+    named = results if len(results) > 1 else next(iter(results.values()))
+    if series is None:
+        for name, result in results.items():
+            if not len(result.flows):
+                from weft.errors import WeftError
+
+                raise WeftError(f"completion times can be drawn of flows only, not of the cells of {name}")
+        return plots.fct_cdf(named)
+    return heat(named) if series == "heat" else over_time(named, show=series)

@@ -76,6 +76,21 @@ class Distribution:
         return self.percentile(50)
 
     @property
+    def sd(self) -> float:
+        """Standard deviation of the values, with n - 1."""
+        return float(np.std(self.values.astype(np.float64), ddof=1)) if len(self) > 1 else math.nan
+
+    @property
+    def p90(self):
+        """The value that 90 % do not exceed, by the rule."""
+        return self.percentile(90)
+
+    @property
+    def p95(self):
+        """The value that 95 % do not exceed, by the rule."""
+        return self.percentile(95)
+
+    @property
     def p99(self):
         """The value that 99 % do not exceed, by the rule."""
         return self.percentile(99)
@@ -106,9 +121,12 @@ class Distribution:
         return values, share
 
     def summary(self, unit=1) -> dict:
-        """{"mean", "p50", "p99", "p99.9", "max"} in `unit`s; None where there is nothing to say."""
-        answers = {"mean": self.mean, "p50": self.p50, "p99": self.p99, "p99.9": self.p999, "max": self.max}
-        return {name: value / unit if len(self) else None for name, value in answers.items()}
+        """{"mean", "sd", "p50", "p90", "p95", "p99", "p99.9", "max"} in `unit`s; None where there is nothing to say."""
+        answers = {
+            "mean": self.mean, "sd": self.sd, "p50": self.p50, "p90": self.p90, "p95": self.p95, "p99": self.p99,
+            "p99.9": self.p999, "max": self.max,
+        }  # fmt: skip
+        return {name: None if math.isnan(value) else value / unit for name, value in answers.items()}
 
 
 def total(values: np.ndarray):

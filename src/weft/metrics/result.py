@@ -12,6 +12,7 @@ A result folder holds
 import json
 import os
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,27 @@ class Result:
             notes=(*self.notes, left_out),
         )
 
+    def to_arrow(self):
+        """The flows as a `pyarrow.Table`: the columns of flows.parquet, and `fct_ps` (-1: unfinished)."""
+        import pyarrow as pa
+
+        times = fct.times(self.flows.start, self.observation.finish)
+        return pa.table({**self._flow_columns(), "fct_ps": times})
+
+    def to_pandas(self):
+        """The same as a `pandas.DataFrame`, where pandas is installed."""
+        return to_pandas(self.to_arrow())
+
+    def plot(self, kind="fct", **options):
+        """A picture of the run: "fct", "heat", or one of its time series, such as "throughput" or "live"."""
+        if kind == "fct":
+            return _report("plots").fct_cdf(self, **options)
+        series = _report("series")
+        return series.heat(self, **options) if kind == "heat" else series.series(self, show=kind, **options)
+
+    def _repr_html_(self):  # a notebook shows the result as a table
+        return _report("html").result_table(self)
+
     def row(self, **options) -> dict:
         """The summary as one flat dict with dotted keys (`fct_us.short.p99.9`), a row of a table of runs."""
         return flatten(self.summary(**options))
@@ -307,6 +329,20 @@ class Result:
                 f"{int(late.sum())} of {len(f)} flows, {cut} of them long, had not finished at {show_time(seen.now)} "
                 "and are in no completion time or slowdown"
             )
+
+
+def _report(name):
+    """A module of `weft.report`, which knows results and is not known here: only a user's call reaches up."""
+    return import_module(f"weft.report.{name}")
+
+
+def to_pandas(table):
+    """An Arrow table as a `pandas.DataFrame`; a sentence where there is no pandas."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        raise WeftError("to_pandas needs pandas, which is not installed here: `pip install pandas`") from None
+    return table.to_pandas()
 
 
 def _identity(folder):

@@ -5,7 +5,7 @@ A room adds sections of its own under other names (`own` says which of a summary
 
 LARGEST = 1e300  # no number that is measured is beyond it, and a sum of two still is one
 NUMBER, WHOLE, TEXT = (int, float, type(None)), (int, type(None)), (str,)
-_STATISTICS = dict.fromkeys(("mean", "p50", "p99", "p99.9", "max"), NUMBER)
+_STATISTICS = dict.fromkeys(("mean", "sd", "p50", "p90", "p95", "p99", "p99.9", "max"), NUMBER)
 _SPREAD = dict.fromkeys(("mean", "min", "max"), NUMBER)
 _COUNTS: dict = {str: WHOLE}  # any names
 

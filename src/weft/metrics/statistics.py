@@ -40,7 +40,7 @@ def estimate(values) -> Estimate | None:
     mean = math.fsum(values.tolist()) / n
     if n == 1:
         return Estimate(mean, None, None, None, 1)
-    sd = float(values.std(ddof=1))
+    sd = float(values.std(ddof=1)) if np.ptp(values) else 0.0  # not what rounding of the mean leaves
     half = student(n - 1) * sd / math.sqrt(n)
     return Estimate(mean, sd, mean - half, mean + half, n)
 

@@ -1,151 +1,33 @@
-"""Pictures of results, each with its numbers beside it as csv.
-
-Colours are Okabe and Ito's, which the colour-blind can tell apart, and no line relies on colour alone. matplotlib's
-settings are changed only while a picture is drawn, one at a time, and `pyplot` is never imported.
-"""
-
-import csv
-import io
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import wraps
-from pathlib import Path
-from threading import RLock
+"""Pictures of results, each with its numbers beside it as csv; how they look is in `weft.report.drawing`."""
 
 import numpy as np
 
 from weft.errors import BadInput, require
-from weft.files import replaced
 from weft.metrics import occupancy, statistics, throughput
 from weft.report import keys
+from weft.report.drawing import (
+    FORMATS,
+    PALETTE,
+    Plot,
+    bare_style,
+    figure,
+    finish,
+    house_style,
+    line_style,
+    log_axis,
+    named,
+    styled,
+    with_foot,
+)  # fmt: skip
 from weft.units import Gbps, us
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito, 2008
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (9, 3)), (0, (3, 1.5)), (0, (1, 3)))
-FORMATS = ("svg", "pdf", "png")
-FEW = 8  # points of a logarithmic axis that get a tick each
+__all__ = [
+    "FORMATS", "PALETTE", "Plot", "bare_style", "fct_and_goodput", "fct_cdf", "house_style", "line_style", "link_use",
+    "panels", "plot", "queue_histogram", "throughput_over_time",
+]  # fmt: skip
 
 
-def line_style(k: int) -> dict:
-    """How line k looks, as options of `plot`: like no other of the first 49. Marks are hollow in every second seven."""
-    again = k // 7
-    hollow = {"markerfacecolor": "white", "markeredgewidth": 1.2}
-    filled = {"markeredgecolor": "white", "markeredgewidth": 0.6}
-    return {**bare_style(k), "marker": MARKERS[(k + again) % 7], **(hollow if again % 2 else filled)}
-
-
-def bare_style(k: int) -> dict:
-    """The same without marks."""
-    return {"color": PALETTE[k % 7], "linestyle": DASHES[(k + 3 * (k // 7)) % 7]}
-
-
-STYLE = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture on every machine
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
-    "axes.titlepad": 8,
-    "axes.labelsize": 9,
-    "axes.labelcolor": "#333333",
-    "axes.edgecolor": "#888888",
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.6,
-    "xtick.color": "#888888",
-    "ytick.color": "#888888",
-    "xtick.labelcolor": "#333333",
-    "ytick.labelcolor": "#333333",
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4.5,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "legend.title_fontsize": 8,
-    "legend.handlelength": 2.6,
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "weft",  # the same data gives the same file
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-}
-
-
-_ONE_AT_A_TIME = RLock()
-
-
-@contextmanager
-def house_style():
-    """Draw in the house style; matplotlib's own settings come back afterwards."""
-    from matplotlib import rc_context
-
-    with _ONE_AT_A_TIME, rc_context(STYLE):
-        yield
-
-
-def _styled(draw):
-    @wraps(draw)
-    def styled(*arguments, **options):
-        with house_style():
-            return draw(*arguments, **options)
-
-    return styled
-
-
-@dataclass(frozen=True, eq=False)
-class Plot:
-    """A picture and the numbers in it."""
-
-    figure: object  # matplotlib.figure.Figure
-    data: list[dict]  # a row per point drawn, all with the same keys
-
-    @staticmethod
-    def check_name(path) -> str:
-        """The format that the name of a picture asks for; a sentence if it asks for none that there is."""
-        path = Path(path)
-        form = path.suffix.lstrip(".").lower()
-        if form not in FORMATS:
-            raise BadInput(f"a picture's name must end in .svg, .pdf or .png, not {path.name!r}")
-        return form
-
-    def save(self, path, *, own: bool = False) -> Path:
-        """Write the picture (svg, pdf or png, by the name) and, beside it, its numbers as csv; return the path.
-
-        own: the name is none that a user typed, see `weft.files.replaced`.
-        """
-        path = Path(path)
-        form = self.check_name(path)
-        for place, content in ((path, self._bytes(form)), (path.with_suffix(".csv"), self.csv().encode())):
-            with replaced(place, own=own) as fresh:
-                fresh.write_bytes(content)
-        return path
-
-    def csv(self) -> str:
-        """The numbers, a line per point."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(self.data[0]) if self.data else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.data)
-        return text.getvalue()
-
-    def _bytes(self, form):
-        out = io.BytesIO()
-        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[form]
-        with house_style():
-            self.figure.savefig(out, format=form, bbox_inches="tight", pad_inches=0.08, metadata=undated)
-        return out.getvalue()
-
-    def _repr_png_(self):  # a notebook shows the plot itself
-        return self._bytes("png")
-
-
-@_styled
+@styled
 def plot(rows, *, x, y, by=None, title=None, xscale="linear", yscale=None, band="range", foot=None) -> Plot:
     """`y` against `x` over a table of runs, a line for each value of `by`.
 
@@ -157,33 +39,33 @@ def plot(rows, *, x, y, by=None, title=None, xscale="linear", yscale=None, band=
     under the picture.
     """
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
-    fig, axes = _figure()
+    fig, axes = figure()
     data = _lines(axes[0], rows, x, y, by, band=band, xscale=xscale, yscale=yscale, title=title)
-    return _with_foot(Plot(fig, data), foot)
+    return with_foot(Plot(fig, data), foot)
 
 
-@_styled
+@styled
 def fct_and_goodput(rows, *, x="load", by="fabric", tail="p99", title=None, band="range", foot=None) -> Plot:
     """Two panels against load: completion time of short flows, at `tail`, and mean goodput of long ones."""
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
-    fig, axes = _figure(panels=2)
+    fig, axes = figure(panels=2)
     data = _lines(axes[0], rows, x, f"fct_us.short.{tail}", by, title="Short flows", band=band)
     axes[0].set_ylabel(f"completion time, {tail} (µs)")
     data += _lines(axes[1], rows, x, "goodput_gbps.long.mean", by, title="Long flows", legend=False, band=band)
     axes[1].set_ylabel("goodput, mean (Gb/s)")
     if title:
         fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    return _with_foot(Plot(fig, data), foot)
+    return with_foot(Plot(fig, data), foot)
 
 
-@_styled
+@styled
 def panels(rows, *, x, ys, by=None, titles=None, labels=None, title=None, xscale="linear", band="range") -> Plot:
     """A panel for each of `ys`, against the same x and with the same lines; see `plot`.
 
     titles and labels: what stands above each panel and beside its y; labels may end in that of x.
     """
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
-    fig, axes = _figure(panels=len(ys))
+    fig, axes = figure(panels=len(ys))
     data = []
     for k, (ax, y) in enumerate(zip(axes, ys, strict=True)):
         above = titles[k] if titles else None
@@ -196,43 +78,46 @@ def panels(rows, *, x, ys, by=None, titles=None, labels=None, title=None, xscale
     return Plot(fig, data)
 
 
-@_styled
+@styled
 def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=None, points=400, foot=None) -> Plot:
     """Distribution of completion times; `results` is a Result, or a dict of them by name.
 
     `tail` draws the share of flows that take longer, on a logarithmic axis, so that the last per mille is seen too.
     `foot` is said under the picture.
     """
-    fig, axes = _figure()
+    fig, axes = figure()
     ax, data = axes[0], []
-    for k, (name, result) in enumerate(_named(results)):
+    for k, (name, result) in enumerate(named(results)):
         values, share = result.fct(smaller_than=smaller_than, larger_than=larger_than).cdf(points)
         if not len(values):
             continue
         t, height = (values[:-1] / us, 1 - share[:-1]) if tail else (values / us, share)  # none is slower than the last
-        ax.step(t, height, where="post", **bare_style(k), label=name)
+        begin = 1.0 if tail else 0.0  # so that flows which all take the same are seen
+        ax.step(
+            [t[0], *t] if len(t) else [], [begin, *height] if len(t) else [], where="post", **bare_style(k), label=name
+        )
         data += [{"series": name, "fct_us": a, "share": b} for a, b in zip(t.tolist(), height.tolist(), strict=True)]
-    _log(ax, "x")
+    log_axis(ax, "x")
     ax.set_xlabel("flow completion time (µs)")
     if tail:
-        _log(ax, "y")
+        log_axis(ax, "y")
         ax.set_ylabel("share of flows that take longer")
     else:
         ax.set_ylim(0, 1.02)
         ax.set_ylabel("share of flows")
-    _finish(ax, title or "Flow completion time", legend=len(data) and len(_named(results)) > 1)
-    return _with_foot(Plot(fig, data), foot)
+    finish(ax, title or "Flow completion time", legend=len(data) and len(named(results)) > 1)
+    return with_foot(Plot(fig, data), foot)
 
 
-@_styled
+@styled
 def throughput_over_time(results, *, column="delivered_bytes", title=None) -> Plot:
     """Payload that reached its destination, per node and over time, from samples of a count; a line per result.
 
     Where samples are kept for each destination the line is their mean and the band runs from the least to the greatest.
     """
-    fig, axes = _figure()
+    fig, axes = figure()
     ax, data = axes[0], []
-    for k, (name, result) in enumerate(_named(results)):
+    for k, (name, result) in enumerate(named(results)):
         samples = result.observation.samples
         for needed in ("time_ps", column):
             if needed not in samples:
@@ -250,42 +135,42 @@ def throughput_over_time(results, *, column="delivered_bytes", title=None) -> Pl
     ax.set_ylim(bottom=0)
     ax.set_xlabel("simulated time (µs)")
     ax.set_ylabel("throughput per destination (Gb/s)")
-    _finish(ax, title or "Throughput over time", legend=len(_named(results)) > 1)
+    finish(ax, title or "Throughput over time", legend=len(named(results)) > 1)
     return Plot(fig, data)
 
 
-@_styled
+@styled
 def queue_histogram(counts, *, title=None, xlabel="queue length (cells)") -> Plot:
     """Share of observations at each queue length; `counts` is an array (see `occupancy`), or a dict of them by name."""
-    fig, axes = _figure()
+    fig, axes = figure()
     ax, data = axes[0], []
-    named = list(counts.items()) if isinstance(counts, dict) else [("", counts)]
-    for k, (name, count) in enumerate(named):
+    every = named(counts)
+    for k, (name, count) in enumerate(every):
         count = np.asarray(count, np.int64)
         require(count.sum() > 0, "a histogram", "of at least one observation", "empty")
         count = count[: np.flatnonzero(count)[-1] + 1]
         share = count / count.sum()
         at, edges, style = np.arange(len(count)), np.arange(len(count) + 1) - 0.5, bare_style(k)
         ax.stairs(share, edges, baseline=None, **style, linewidth=1.6, label=name)
-        if len(named) == 1:
+        if len(every) == 1:
             ax.stairs(share, edges, color=style["color"], fill=True, alpha=0.2)
             _mark_percentiles(ax, count)
         rows = zip(at.tolist(), count.tolist(), share.tolist(), strict=True)
         data += [{"series": name, "cells": a, "observations": b, "share": c} for a, b, c in rows]
-    _log(ax, "y")
+    log_axis(ax, "y")
     ax.set_xlim(left=-0.5)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel(xlabel)
     ax.set_ylabel("share of observations")
-    _finish(ax, title or "Queue lengths", legend=len(named) > 1)
+    finish(ax, title or "Queue lengths", legend=len(every) > 1)
     return Plot(fig, data)
 
 
-@_styled
+@styled
 def link_use(cells, *, title=None) -> Plot:
     """What the cells on the links were good for, a bar per run; `cells` is a dict of cell counts by name of the run."""
     require(len(cells) > 0, "link use", "of at least one run", "empty")
-    fig, axes = _figure(height=1.1 + 0.42 * len(cells))
+    fig, axes = figure(height=1.1 + 0.42 * len(cells))
     ax, data = axes[0], []
     uses = {name: occupancy.link_use(count) for name, count in cells.items()}
     colours = {"useful": PALETTE[0], "forwarded": PALETTE[5], "dummy": "#DDDDDD"}
@@ -312,24 +197,6 @@ def link_use(cells, *, title=None) -> Plot:
     return Plot(fig, data)
 
 
-def _figure(panels=1, height=3.3):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
-
-    fig = Figure(figsize=(5.4 if panels == 1 else 4.2 * panels, height), layout="constrained")
-    FigureCanvasAgg(fig)
-    axes = [fig.add_subplot(1, panels, k + 1) for k in range(panels)]
-    for ax in axes:
-        for line in (ax.xaxis, ax.yaxis):
-            line.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,g}"))
-    return fig, axes
-
-
-def _named(results):
-    return list(results.items()) if isinstance(results, dict) else [("", results)]
-
-
 BANDS = {"range": "range", "ci95": "95 % interval of the mean", "sd": "standard deviation"}
 
 
@@ -347,15 +214,15 @@ def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, ti
     if not groups:
         raise BadInput(f"at least one run must have both {x} and {y}, not none")
     names = list(dict.fromkeys(at for points in groups.values() for at in points))
-    named = any(isinstance(at, str) for at in names)  # fabrics, say: marks in a row, with no line between them
+    rows_of_marks = any(isinstance(at, str) for at in names)  # fabrics, say: marks in a row, with no line between them
     data = []
     for k, (name, points) in enumerate(groups.items()):
-        at = list(points) if named else sorted(points)
+        at = list(points) if rows_of_marks else sorted(points)
         spans = [_span([row[y] for row in points[here]], band) for here in at]
         mean, low, high = ([span[n] for span in spans] for n in range(3))
         style = {**line_style(k), "label": ", ".join(_say(one, value) for one, value in zip(by, name, strict=True))}
         colour = style["color"]
-        if named:
+        if rows_of_marks:
             aside = 0.5 * ((k + 1) / (len(groups) + 1) - 0.5)
             where = [names.index(here) + aside for here in at]
             if band:
@@ -370,21 +237,21 @@ def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, ti
             of = dict(zip(by, name, strict=True)) if by else {"series": ""}
             point = {**of, x: here, "mean": m, "min": lo, "max": hi, "runs": len(points[here]), **drawn}
             data.append({"y": y, **point})
-    if named:
+    if rows_of_marks:
         ax.set_xticks(range(len(names)), [str(name) for name in names])
         ax.set_xlim(-0.5, len(names) - 0.5)
         ax.grid(axis="x", visible=False)
     elif xscale == "log":
-        _log(ax, "x", sorted(names))
+        log_axis(ax, "x", sorted(names))
     least, greatest = min(point["min"] for point in data), max(point["max"] for point in data)
     if yscale == "log" or (yscale is None and least > 0 and greatest > 50 * least):
-        _log(ax, "y")
+        log_axis(ax, "y")
     elif least >= 0:
         ax.set_ylim(bottom=0)
     ax.set_xlabel(keys.label(x))
     ax.set_ylabel(keys.label(y))
     note = _note(groups, x, by, band) if band else None
-    _finish(ax, title, legend=legend and (len(groups) > 1 or note is not None), note=note)
+    finish(ax, title, legend=legend and (len(groups) > 1 or note is not None), note=note)
     return data
 
 
@@ -427,48 +294,9 @@ def _say(by, name):
     return f"{keys.words(by)} {name:g}" if isinstance(name, float) else f"{keys.words(by)} {name}"
 
 
-def _with_foot(made, foot):
-    """The picture with a line under it."""
-    if foot:
-        made.figure.supxlabel(foot, x=0.01, ha="left", fontsize=7, color="#B03A2E")
-    return made
-
-
 def _mark_percentiles(ax, count):
     top = ax.get_xaxis_transform()
     for p, height in ((50, 0.98), (99, 0.88), (99.9, 0.78)):
         at = occupancy.percentile(count, p)
         ax.axvline(at, color="#888888", linewidth=0.8, linestyle=(0, (2, 2)))
         ax.text(at, height, f" p{p:g} = {at}", transform=top, va="top", fontsize=8, color="#333333")
-
-
-def _log(ax, axis, points=()):
-    """A logarithmic axis labelled 1, 10, 1,000 rather than in powers, where the numbers are short enough to be read.
-
-    Where there are few points it is labelled at them: 8, 16, 32, 64 and not a lone 10.
-    """
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
-
-    (ax.set_xscale if axis == "x" else ax.set_yscale)("log")
-    lines = ax.xaxis if axis == "x" else ax.yaxis
-    lines.set_major_formatter(FuncFormatter(_decade))
-    lines.set_minor_formatter(NullFormatter())
-    if 1 < len(points) <= FEW:
-        lines.set_major_locator(FixedLocator(list(points)))
-        lines.set_minor_locator(NullLocator())
-
-
-def _decade(value, _):
-    if 1e-3 <= value < 1e7:
-        return f"{value:,g}" if value < 1e6 else f"{value:,.0f}"
-    return f"$10^{{{round(np.log10(value))}}}$" if value > 0 else ""
-
-
-def _finish(ax, title, legend, note=None):
-    if title:
-        ax.set_title(title)
-    if legend:
-        handles, names = ax.get_legend_handles_labels()
-        place = {"loc": "best"} if len(handles) <= 4 else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
-        shown = ax.legend(handles, names, **place, title=note, alignment="left")
-        shown.get_title().set_color("#666666")

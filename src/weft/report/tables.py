@@ -118,7 +118,7 @@ def _own(summary):
 
 def runs_table(rows: list[dict], columns=None) -> Table:
     """Many runs, a row each. `columns` are keys, short or full; by default what differs, then the main metrics."""
-    chosen = [keys.find(rows, key) for key in columns] if columns is not None else _differing(rows)
+    chosen = _chosen(rows, columns)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for key in chosen:
         numeric = all(not isinstance(row.get(key), str) for row in rows)
@@ -131,7 +131,18 @@ def runs_table(rows: list[dict], columns=None) -> Table:
     return table
 
 
-def _differing(rows):
+def runs_cells(rows: list[dict], columns=None) -> tuple[list[str], list[list[str]]]:
+    """(heads, rows of texts) of the same table."""
+    chosen = _chosen(rows, columns)
+    return [keys.label(key, short=True) for key in chosen], [[number(row.get(key)) for key in chosen] for row in rows]
+
+
+def _chosen(rows, columns):
+    return [keys.find(rows, key) for key in columns] if columns is not None else usual(rows)
+
+
+def usual(rows: list[dict]) -> list[str]:
+    """The columns that are shown unless told: what differs, then the main metrics."""
     known = list(dict.fromkeys(k for row in rows for k in row))
     asked = [k for k in known if k.startswith(("fabric.", "workload.")) or k == "seed"]
     asked = [k for k in asked if not k.endswith(".class")]  # the kind says it, shorter

@@ -61,7 +61,7 @@ def advance(
     """Let flows begin and end up to `until` (ps), at most `budget` times; says why it stopped.
 
     bits (f,) float64: what each flow had left when rates last changed, at clock[SINCE]. known: flows that wait for
-    none. line: bits per ps of a link. way: ps along the cables, by which a flow is done later than its last bit is sent.
+    none. line: bits per ps of a link. way: ps along the cables, by which a flow is done after its last bit.
     """
     for _ in range(budget):
         count = clock[LIVE]

@@ -33,6 +33,7 @@ class IdealRun(Run):
             "print_": fingerprint.start(),
         }
         self.successors = successors
+        self.sizes = flows.size
         self.src, self.dst = flows.src.astype(np.int64), flows.dst.astype(np.int64)
         self.start = np.ascontiguousarray(flows.start, np.int64)
         self.scratch = np.zeros(2 * n), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64)
@@ -52,15 +53,15 @@ class IdealRun(Run):
     def compile(self):
         self.step(self.now, 0)
 
-    def received(self) -> np.ndarray:
+    def received(self):
         """(flows,) int64 payload bytes that have been sent so far; both cables are crossed a little later."""
         at, clock = self.state, self.state["clock"]
         left = at["bits"].copy()
         if clock[STALE] == 0:
             live = at["live"][: clock[LIVE]]
             left[live] -= at["rate"][live] * (clock[NOW] - clock[SINCE])
-        got = self.demand.size - np.ceil(np.maximum(left, 0) / 8).astype(np.int64)
-        return np.where(at["finish"] >= 0, self.demand.size, np.minimum(got, self.demand.size - 1))
+        got = self.sizes - np.ceil(np.maximum(left, 0) / 8).astype(np.int64)
+        return np.where(at["finish"] >= 0, self.sizes, np.minimum(got, self.sizes - 1))
 
     def sample(self):
         into = np.zeros(self.fabric.nodes, np.int64)

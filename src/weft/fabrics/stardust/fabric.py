@@ -98,7 +98,7 @@ class Stardust(Fabric):
             require(value is None or 0 <= value <= LONGEST, name, "from 0 to 1 s", value)
         require(self.period > 0, "period", "above 0", self.period)
         require(1 <= self.cell <= 16_384, "cell", "from 1 to 16384 bytes", self.cell)
-        require(0 <= self.header, "header", "0 or more bytes", self.header)
+        require(self.header >= 0, "header", "0 or more bytes", self.header)
         require(self.header < self.cell, "header", f"smaller than the cell of {self.cell} bytes", self.header)
         require(
             self.cell <= self.credit <= 1 << 24, "credit", f"from a cell, {self.cell} bytes, to 16 MiB", self.credit

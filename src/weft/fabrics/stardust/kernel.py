@@ -19,12 +19,12 @@ from weft.engine.bits import lowest, prefetch
 from weft.engine.jit import bare, hot, part
 from weft.engine.random import below, key, word
 from weft.fabrics.stardust.adapter import (
+    accept,
     ask,
     expire,
     give_credits,
     grow,
     inject,
-    accept,
     miss,
     on_credit,
     on_request,

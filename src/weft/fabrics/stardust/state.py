@@ -188,7 +188,9 @@ class State(hosts.Arrays):
 
     links: np.ndarray  # (L,) LINK
     cells: np.ndarray  # (most,) CELL  those in queues
-    wire: np.ndarray  # (2, hop, L) uint64  cells on wires, by the slot in which they arrive; a second behind a short one
+    wire: (
+        np.ndarray
+    )  # (2, hop, L) uint64  cells on wires, by the slot in which they arrive; a second behind a short one
     flying: np.ndarray  # (2, hop, L / 64) uint64  a bit for each of them
     queued: np.ndarray  # (L / 64,) uint64  a bit for each queue that is not empty
     table: np.ndarray  # (devices * a,) int32  group of links that lead from a device to an adapter
