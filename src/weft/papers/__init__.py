@@ -52,6 +52,7 @@ MODULES = {
     "tdma/7": "tdma.fig07",
     "tdma/8": "tdma.fig08",
     "tdma/9": "tdma.rtt",
+    "tdma/10": "tdma.fig10",
     "tdma/11": "tdma.fig11",
     "tdma/12": "tdma.oscillation",
     "weft/allreduce": "weft.allreduce",

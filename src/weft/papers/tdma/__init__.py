@@ -4,14 +4,29 @@ So there is no printed point to draw beside ours, and what the text says of a te
 modelled but not reproduced.
 """
 
+import numpy as np
+
+from weft import random
 from weft.engine.loop import DONE, REACHED
 from weft.fabrics.packet import Packet
 from weft.fabrics.tdma.fabric import TDMA
-from weft.units import KB, Time, ms, ns
+from weft.units import KB, Time, ms, ns, us
 
 HOSTS = 24
 BUFFER = 480 * KB  # of a port of a Nexus 5000, as its data sheet says; the paper does not
 RTO = 200 * ms  # Linux
+TRIP = 170 * us  # a round trip of an idle network with the kernels of its hosts, its 95th percentile (§6.2)
+TOGETHER, APART = (
+    "TCP, all begin at once",
+    "TCP, within 1 ms",
+)  # the paper's hosts are not coordinated; how far is not said
+SPREAD = 1 * ms
+STARTS = 0x74646D20  # stream of when they begin
+
+
+def starts(count: int, spread: Time) -> np.ndarray:
+    """(count,) int64 ps: when hosts or flows begin, within `spread`."""
+    return random.below(random.words(random.key(1, STARTS), count), spread + 1)
 
 
 def carried(fabric: TDMA, flows, *, seed: int = 1, until: Time = 10**16, every: Time | None = None):

@@ -1,27 +1,46 @@
 """TDMA, Figs. 12 and 13: TCP over a link that changes between 10 and 1 Gb/s every 10 ms, alone and in slots.
 
-Two hosts with a third between them that forwards at the rate of the moment (§6.4). Alone, TCP finds out by losing
-packets. With TDMA the one in the middle sends pause frames: the sender has every slot while there are 10 Gb/s and one
-in ten while there is 1, and nothing is dropped. The TCP is NewReno with selective acknowledgements, a plain model of
-one flow for these two figures; the paper says neither which it was nor the size of its packets or buffers.
+Two hosts with a third between them that forwards at the rate of the moment (§6.4): a packet network with a port whose
+rate changes, under the TCP that all packet networks have (`weft.hosts`), NewReno with SACK. Alone, TCP finds out by
+losing packets. With TDMA the one in the middle sends pause frames to the sender, which is let go in every slot while
+there are 10 Gb/s and in one of ten while there is 1; the middle then forwards at 10 Gb/s, as slots are the limit.
+
+The paper says neither which TCP it was nor the size of its packets or buffers; the round trip of 250 us, which includes
+hosts, is all on the wire here. Frames act as §3.2.2 measured: 2 to 6 us after they are sent.
 """
 
-from heapq import heappop, heappush
-from itertools import count
+from itertools import product
 
 import numpy as np
 
+from weft import random
+from weft.fabrics.network.gates import GatedRun, Moment
+from weft.fabrics.packet import Packet
+from weft.fabrics.tdma.agent import Agent
+from weft.fabrics.tdma.hosts import NIC, REACTIONS
 from weft.papers import Claim, Series, at_paper_scale
-from weft.units import KB, Gbps, ms, s, us, wire_time
+from weft.units import KB, Gbps, ms, s, us
+from weft.wire.pfc import LONGEST_QUANTA, SENDER, Pause
+from weft.workload import Flows
 
-COLUMNS = ("system", "buffer_kb", "high_gbps", "high_end_gbps", "low_gbps", "below_1_share", "losses", "timeouts")
+COLUMNS = (
+    "system",
+    "buffer_kb",
+    "window_kb",
+    "high_gbps",
+    "high_end_gbps",
+    "low_gbps",
+    "below_1_share",
+    "losses",
+    "timeouts",
+)
 SERIES = (Series("ms", "gbps", "system"),)
 HIGH, LOW, PHASE = 10 * Gbps, 1 * Gbps, 10 * ms
 TRIP, RTO, PACKET = 250 * us, 200 * ms, 9000
-BUFFERS = (30, 60, 120, 480)  # KB of the host in the middle; the paper does not say
+BUFFERS = (60, 120, 480)  # KB of the host in the middle; the paper does not say
+WINDOWS = (64, 340)  # packets that a receiver takes: twice the path, and 3/4 of the 4 MB of Linux's tcp_rmem; nor this
 WINDOW, STEP = 2500 * us, 500 * us  # of the printed averages
 SLOT, CYCLE, SHARE = 300 * us, 315 * us, 10
-HEADER = 78  # bytes of a packet beside its payload: Ethernet, IP, TCP
 
 
 def rate_at(time: int) -> int:
@@ -29,154 +48,82 @@ def rate_at(time: int) -> int:
     return HIGH if time // PHASE % 2 == 0 else LOW
 
 
-def may_send(time: int) -> int:
-    """ps from which the sender may send under TDMA, at or after `time`."""
-    while True:
-        cycle, into = divmod(time, CYCLE)
-        if (rate_at(cycle * CYCLE) == LOW and cycle % SHARE) or into >= SLOT:
-            time = (cycle + 1) * CYCLE
-        else:
-            return time
+def pauses(port: int, until: int) -> list[Moment]:
+    """When the sender's port is let go and held: a frame at each slot's begin and end, acted upon by its agent."""
+    agent, out = Agent(host=0, hosts=2), [Moment(0, port, held=True)]
+    words = random.words(random.key(1, REACTIONS), 2 * (until // CYCLE + 1))
+    late = NIC.lag + random.below(words, NIC.jitter + 1)
+    for cycle in range(until // CYCLE + 1):
+        begin = cycle * CYCLE
+        scheduled = rate_at(begin) == HIGH or cycle % SHARE == 0
+        for k, (sent, quanta) in enumerate(
+            ((begin, 0 if scheduled else LONGEST_QUANTA), (begin + SLOT, LONGEST_QUANTA))
+        ):
+            acts = sent + int(late[2 * cycle + k])
+            agent.frame(Pause(time=quanta, dst=SENDER + 1, src=SENDER), acts)
+            out.append(Moment(acts, port, held=not agent.may_send(acts)))
+    return out
 
 
-class Flow:
-    """One TCP flow through the host in the middle; `arrivals` are (ps, bytes) at the receiver."""
-
-    def __init__(self, buffer: int, gated: bool):
-        self.payload, self.size, self.gated, self.buffer = PACKET - 52, PACKET + HEADER - 52, gated, buffer
-        self.window, self.threshold = 10.0, 1e9  # packets
-        self.next, self.acked, self.recover = 0, 0, -1
-        self.sacked: set[int] = set()
-        self.lost: list[int] = []
-        self.flying: dict[int, int] = {}  # packet -> when it left
-        self.arrivals: list[tuple[int, int]] = []
-        self.events: list[tuple] = []
-        self.losses, self.timeouts, self.order = 0, 0, count()
-        self.queue, self.free, self.nic = (
-            0,
-            0,
-            0,
-        )  # bytes that wait in the middle; when it, and the sender's NIC, are free
-        self.got: set[int] = set()
-        self.expected = 0
-        self.alarm = RTO
-
-    def run(self, until: int) -> None:
-        self._push(0, "fill")
-        self._push(RTO, "alarm")
-        while self.events:
-            now, _, kind, what = heappop(self.events)
-            if now >= until:
-                return
-            getattr(self, f"_{kind}")(now, what)
-
-    def _push(self, time, kind, what=None):
-        heappush(self.events, (time, next(self.order), kind, what))
-
-    def _fill(self, now, _=None):
-        """Send what the window allows, lost packets first; a packet leaves the NIC when it may."""
-        while len(self.flying) < int(self.window) and self.nic - now < 2 * CYCLE * SHARE:
-            if self.lost:
-                seq = self.lost.pop(0)
-            else:
-                seq, self.next = self.next, self.next + 1
-            begin = max(now, self.nic)
-            begin = may_send(begin) if self.gated else begin
-            self.nic = begin + wire_time(self.size, HIGH)
-            self.flying[seq] = self.nic
-            self._push(self.nic, "middle", seq)
-
-    def _middle(self, now, seq):
-        """A packet is in the middle: it waits, or there is no room for it."""
-        if self.queue + self.size > self.buffer:
-            self.losses += 1
-            return
-        self.queue += self.size
-        rate = HIGH if self.gated else rate_at(max(now, self.free))
-        self.free = max(now, self.free) + wire_time(self.size, rate)
-        self._push(self.free, "out", seq)
-
-    def _out(self, now, seq):
-        self.queue -= self.size
-        self.arrivals.append((now, self.payload))
-        self.got.add(seq)
-        while self.expected in self.got:
-            self.got.discard(self.expected)
-            self.expected += 1
-        self._push(now + TRIP, "ack", (self.expected, seq))
-
-    def _ack(self, now, what):
-        cumulative, seq = what
-        self.alarm = now + RTO
-        self.flying.pop(seq, None)
-        fresh = cumulative > self.acked
-        for old in range(self.acked, cumulative):
-            self.sacked.discard(old)
-            self.flying.pop(old, None)
-        self.acked = max(self.acked, cumulative)
-        if seq >= self.acked:
-            self.sacked.add(seq)
-        missing = [one for one in self.flying if one < seq - 3 and one not in self.sacked]
-        if missing and self.acked > self.recover:  # one cut for each window
-            self.threshold = max(len(self.flying) / 2, 2.0)
-            self.window, self.recover = self.threshold, self.next
-        for one in missing:
-            if self.flying[one] + TRIP <= now:  # not one that was sent again just now
-                del self.flying[one]
-                self.lost.append(one)
-        if fresh and self.acked > self.recover:
-            self.window += 1 if self.window < self.threshold else 1 / self.window
-        self._fill(now)
-
-    def _alarm(self, now, _):
-        if now >= self.alarm and (self.flying or self.lost):
-            self.timeouts += 1
-            self.threshold, self.window = max(self.window / 2, 2.0), 1.0
-            self.lost = sorted({*self.lost, *self.flying})
-            self.flying.clear()
-            self.alarm = now + RTO
-            self._fill(now)
-        self._push(max(self.alarm, now + ms), "alarm")
+def flapping(buffer: int, window: int, gated: bool, until: int) -> GatedRun:
+    """A run of one long flow over the link, not yet begun; `buffer` in bytes, `window` in packets."""
+    fabric = Packet(
+        hosts=2, topology="single", mtu=PACKET, buffer=max(1, buffer // PACKET), rto=RTO, delay=TRIP // 4,
+        transport=f"tcp:sack=true,share=1,max_window={window}",
+    )  # fmt: skip
+    sender, receiver = fabric.graph.port_ends()
+    down = int(np.flatnonzero((sender >= 2) & (receiver == 1))[0])
+    up = int(np.flatnonzero(sender == 0)[0])
+    changes = [Moment(time, down, rate=rate_at(time)) for time in range(0, until, PHASE)]
+    flows = Flows.of(nodes=2, src=[0], dst=[1], size=10**11, start=0)
+    return GatedRun(fabric, flows, pauses(up, until) if gated else changes, seed=1)
 
 
-def averages(flow, until):
+def delivered(run: GatedRun, until: int) -> np.ndarray:
+    """Bytes that have arrived by 0, STEP, 2 STEP, …"""
+    out = [0]
+    for moment in range(STEP, until + 1, STEP):
+        run.advance(until=moment)
+        out.append(int(run.state.hosts["delivered"][1]))
+    return np.array(out)
+
+
+def averages(total, until):
     """(ps, b/s) every STEP: the mean over the WINDOW before."""
-    times = np.array([time for time, _ in flow.arrivals])
-    total = np.concatenate([[0], np.cumsum([size for _, size in flow.arrivals])])
-    moments = np.arange(WINDOW, until + 1, STEP)
-    low, high = np.searchsorted(times, moments - WINDOW), np.searchsorted(times, moments)
-    return moments, (total[high] - total[low]) * (8 * s / WINDOW)
+    moments, wide = np.arange(WINDOW, until + 1, STEP), WINDOW // STEP
+    return moments, (total[wide:] - total[:-wide]) * (8 * s / WINDOW)
 
 
 def table(scale="small"):
-    """A row per system and buffer in the middle; means of the phases leave out the window after a change."""
+    """A row per system, buffer in the middle and receive window; means leave out the averaging time after a change."""
     until = 500 * ms if at_paper_scale(scale) else 200 * ms
     out = []
-    for buffer in BUFFERS:
+    for buffer, window in product(BUFFERS, WINDOWS):
         for system, gated in (("TCP", False), ("TCP in slots", True)):
-            flow = Flow(buffer * KB, gated)
-            flow.run(until)
-            moments, rates = averages(flow, until)
+            run = flapping(buffer * KB, window, gated, until)
+            moments, rates = averages(delivered(run, until), until)
             phase, into = moments // PHASE % 2, moments % PHASE
             inner = (into >= WINDOW) & (moments > 2 * PHASE)
             last = (into >= PHASE - STEP) & (moments > 2 * PHASE)
             out.append({
-                "system": system, "buffer_kb": buffer, "high_gbps": rates[inner & (phase == 0)].mean() / Gbps,
+                "system": system, "buffer_kb": buffer, "window_kb": window * PACKET // KB,
+                "high_gbps": rates[inner & (phase == 0)].mean() / Gbps,
                 "high_end_gbps": rates[last & (phase == 0)].mean() / Gbps,
                 "low_gbps": rates[inner & (phase == 1)].mean() / Gbps,
                 "below_1_share": float((rates[moments > 2 * PHASE] < 0.9 * Gbps).mean()),
-                "losses": flow.losses, "timeouts": flow.timeouts,
+                "losses": run.lost.total, "timeouts": int(run.world["timeouts"]),
                 "points": [(moment / ms, rate / Gbps) for moment, rate in zip(moments, rates, strict=True)],
             })  # fmt: skip
     return out
 
 
 def draw(table):
-    """The receiver's rate over time, with the smallest buffer."""
+    """The receiver's rate over the first 100 ms, with the largest buffer."""
     from weft.report.plots import plot
 
-    rows = [{"ms": moment, "gbps": rate, "of": row["system"]} for row in table if row["buffer_kb"] == BUFFERS[0]
-            for moment, rate in row["points"]]  # fmt: skip
+    rows = [{"ms": moment, "gbps": rate, "of": f"{row['system']}, window {row['window_kb']} KB"}
+            for row in table if row["buffer_kb"] == BUFFERS[-1] and (row["system"] == "TCP" or row["window_kb"] > 1000)
+            for moment, rate in row["points"] if moment <= 100]  # fmt: skip
     return plot(rows, x="ms", y="gbps", by="of", yscale="linear", title="a link of 10 and 1 Gb/s")
 
 
@@ -186,11 +133,11 @@ def _of(table, system):
 
 def _fails(table):
     own = _of(table, "TCP")
-    said = ", ".join(f"{row['high_end_gbps']:.2f} Gb/s ({row['buffer_kb']} KB)" for row in own)
+    said = ", ".join(f"{row['high_end_gbps']:.2f}" for row in own)
     below = ", ".join(f"{100 * row['below_1_share']:.0f} %" for row in own)
-    holds = any(row["high_end_gbps"] < 9 and row["below_1_share"] > 0.05 for row in own)
-    ours = f"at the end of the high phases, by buffer: {said}; below 0.9 Gb/s in {below} of the moments"
-    return "consistent" if holds else False, ours
+    fails = [row["high_end_gbps"] < 9 and row["below_1_share"] > 0.05 for row in own]
+    ours = f"{said} Gb/s at the end of the high phases, row by row; below 0.9 Gb/s in {below} of the moments"
+    return "consistent" if sum(fails) > len(own) / 2 else False, f"so in {sum(fails)} of {len(own)} rows: {ours}"
 
 
 def _follows(table):
