@@ -42,6 +42,10 @@ SMALL = {
                   fail="node 3 at 50us until 90us, manager 0 at 100us"),
         weft.TDMA(nodes=6, scheduler="bvn", slot=3 * us, guard=100 * ns, round=20 * us, lag=0, jitter=0, delay=0,
                   send_buffer=8 * KB, receive_buffer=20 * KB, reading=5 * Gbps),
+        weft.TDMA(nodes=16, topology="fattree", scheduler="greedy", slot=3 * us, guard=500 * ns, round=20 * us,
+                  mtu=1000, lag=0, jitter=50 * ns, delay=10 * ns, slow=3, slow_link=4 * Gbps, share=20 * KB,
+                  urgent=2 * KB, deadline=50 * us, writing=8 * Gbps, send_buffer=20 * KB, converge=30 * us,
+                  fail="switch core0.1 at 25us until 90us, link h5-edge1.0 at 40us until 80us"),
     ],
     "ideal": [weft.Ideal(nodes=8), weft.Ideal(nodes=9, propagation=700 * ns)],
     "stardust": [

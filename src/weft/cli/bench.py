@@ -15,10 +15,9 @@ from weft.cli.options import RUNNING, print_json, quantity, whole
 from weft.cli.run import run_options
 from weft.errors import Unusable, require
 from weft.parameters import Parameter as Field
-from weft.units import parse_rate, show_number, show_time
+from weft.units import parse_rate, parse_time, show_number, show_time
 
 SENTENCE = "Measure how fast a fabric is simulated on this machine."
-BUSY = "shoal"  # whose command without a workload measures a busy rack
 WORK = 300_000_000  # node-slots of a run, unless told how many flows: some ten seconds of a busy rack
 STEPS = 4_000_000  # of the calibration loop
 TABLE = 1 << 18  # its table of int64, 2 MB: beyond the first cache, as a busy rack is
@@ -40,8 +39,8 @@ def make(tokens) -> App:
 def _fabric(name, asked=()) -> App:
     cls = catalogue.fabric_class(name)
     app = App(name=name, help=f"Runs of {cls.__name__}: how much of each a second of processor time.")
-    if name == BUSY:
-        app.default(shoal)
+    if name in ALONE:
+        app.default(ALONE[name])
     kinds = catalogue.workloads(cls)
     kinds |= {word: catalogue.workload_class(word, cls) for word in asked if ":" in word}
     for workload, kind in kinds.items():
@@ -268,3 +267,44 @@ def lines(found: Bench):
     yield f"{found.carried_cells_per_s / 1e6:.1f} M cells carried/s, {found.busy_fraction:.0%} of the places busy"
     yield f"{found.ratio_to_calibration:.2f} steps of the calibration loop, {found.calibration_ns:.1f} ns each"
     yield f"{found.node_slots:,} node-slots in {found.seconds:.1f} s"
+
+
+def tdma(
+    *,
+    schedulers: Annotated[str, Parameter(metavar="LIST", help="which of them")] = "wrr,greedy,mwm,bvn",
+    round: Annotated[str, Parameter(metavar="TIME", help="within which a round must be planned")] = "10ms",
+    json: Annotated[bool, Parameter(negative="", show_default=False, help="print JSON")] = False,
+) -> int:
+    """Measure how long TDMA's schedulers take to plan a round, and for how many hosts each keeps up.
+
+    Demands are drawn, up to four slots' worth for every pair on one switch; times are CPU times of five rounds.
+    """
+    from weft.fabrics.tdma.planning import sustained
+    from weft.fabrics.tdma.schedulers import SCHEDULERS
+
+    length = quantity("round", parse_time, round)
+    names = [name.strip() for name in schedulers.split(",")]
+    for name in names:
+        require(name in SCHEDULERS, "scheduler", f"one of {', '.join(SCHEDULERS)}", name)
+    found = []
+    if not json:
+        print("scheduler  hosts  links used  longest wait  bound  median ms  worst ms", flush=True)
+    for name in names:
+        rows, most = sustained(name, length, watch=lambda row: None if json else print(_planned(row), flush=True))
+        found.append({"scheduler": name, "hosts": most, "rounds": rows})
+        if not json:
+            print(f"{name:<9}  plans {most} hosts within a round of {show_time(length)}", flush=True)
+    if json:
+        print_json({"round_ms": length / 1e9, "schedulers": found})
+    return 0
+
+
+def _planned(row) -> str:
+    bound, wait = "none" if row["bound_slots"] is None else row["bound_slots"], row["longest_wait_slots"]
+    return (
+        f"{row['scheduler']:<9}  {row['hosts']:>5}  {100 * row['throughput']:>8.1f} %  {wait:>12}  "
+        f"{bound:>5}  {row['compute_ms']:>9.1f}  {row['compute_ms_worst']:>8.1f}"
+    )
+
+
+ALONE = {"shoal": shoal, "tdma": tdma}  # what is measured without a workload: a busy rack; schedulers

@@ -69,7 +69,8 @@ def demands(draw, hosts, most=4 * BLOCK, weights=False, deadlines=False):
     due = None
     if deadlines and draw(st.booleans()):
         due = np.where(rng.random((n, n)) < 0.2, rng.integers(0, 10, (n, n)), NEVER).astype(np.int32)
-    return Demand(size=size.astype(np.int64), room=room, weight=weight, due=due)
+    urgent = rng.integers(0, most, (n, n)) if due is not None and draw(st.booleans()) else None
+    return Demand(size=size.astype(np.int64), room=room, weight=weight, due=due, urgent=urgent)
 
 
 def rows(schedule):
@@ -162,7 +163,7 @@ def test_the_tree_of_the_paper_keeps_its_uplinks_busy_and_flows_within_a_switch_
 # ---------------------------------------------------------------- twins
 
 
-@pytest.mark.parametrize("name, shape", [case for case in CASES if case[0] in ("wrr", "greedy")])
+@pytest.mark.parametrize("name, shape", [case for case in CASES if case[0] in ("wrr", "greedy", "bvn")])
 @settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_a_kernel_grants_what_its_twin_grants(name, shape, data):
@@ -170,7 +171,8 @@ def test_a_kernel_grants_what_its_twin_grants(name, shape, data):
     options = {"spill": data.draw(st.booleans())} if buffer else {}
     network = Network(graph=SHAPES[shape](data.draw(st.integers(2, 5))), buffer=buffer)
     fast = scheduler(name, network, **options)
-    slow = {"wrr": reference.RoundRobin, "greedy": reference.Greedy}[name](network, **options)
+    twins = {"wrr": reference.RoundRobin, "greedy": reference.Greedy, "bvn": reference.Birkhoff}
+    slow = twins[name](network, **options)
     for _ in range(3):
         demand = data.draw(demands(network.hosts, weights=fast.weighs, deadlines=fast.hurries))
         slots = data.draw(st.integers(1, 8))
@@ -178,6 +180,15 @@ def test_a_kernel_grants_what_its_twin_grants(name, shape, data):
         assert rows(schedule) == [tuple(row) for row in slow.plan(demand, slots)]
         if not fast.shares:
             verify(network, demand, schedule)
+
+
+@given(st.integers(2, 9), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_matrices_are_taken_apart_into_the_permutations_of_the_twin(n, seed):
+    rng = np.random.default_rng(seed)
+    units = np.where(rng.random((n, n)) < 0.6, rng.integers(0, 5, (n, n)), 0)
+    mine = [(length, row.tolist()) for length, row in decompose(units)]
+    assert mine == (reference.decompose(units.tolist()) if units.any() else [])
 
 
 @pytest.mark.parametrize("shape", ["single", "tree", "mixed", "leafspine"])

@@ -46,7 +46,9 @@ def same(core, room):
     assert core.state.finish.tolist() == room.finish
     assert fingerprint.show(core.state.fingerprint) == str(room.print_)
     pairs = {Count.OVERLAPS: room.overlaps, Count.INTERLEAVED: room.interleaved, Count.QUEUE: room.queue,
-             Count.DROPPED: room.dropped, Count.STRANDED: room.stranded, Count.SENT: room.sent}  # fmt: skip
+             Count.DROPPED: room.dropped, Count.STRANDED: room.stranded, Count.SENT: room.sent, Count.CUT: room.cut,
+             Count.SHARED: room.shared, Count.GIVEN: room.granted, Count.ABSENT: room.absent,
+             Count.BEYOND: room.beyond, Count.UNUSED: room.unused}  # fmt: skip
     assert {k.name: int(count[k]) for k in pairs} == {k.name: value for k, value in pairs.items()}
 
 
@@ -71,6 +73,36 @@ CASES = {
     "dead host": dict(nodes=5, fail="node 2 at 15ms until 60ms", silence=2),
     "dead manager": dict(nodes=5, fail="manager 0 at 30ms until 45ms"),
     "standby": dict(nodes=5, fail="manager 0 at 30100us", patience=2 * ms),
+    "slow hosts": dict(nodes=7, slow=3),
+    "slow hosts in turn": dict(nodes=8, slow=4, scheduler="greedy"),
+    "small flows meet": dict(nodes=8, scheduler="greedy", share=300 * KB),
+    "small flows meet on a tree": dict(nodes=9, topology="tree", scheduler="greedy", share=200 * KB, switching="cut"),
+    "spilling": dict(nodes=6, slow=2, scheduler="greedy", share=400 * KB, spill=True),
+    "a small buffer": dict(nodes=6, slow=2, scheduler="greedy", share=30 * KB, buffer=30 * KB, jitter=20 * us),
+    "writers": dict(nodes=5, writing=2 * Gbps, send_buffer=300 * KB),
+    "writers that guess": dict(nodes=5, writing=500 * Mbps, estimate="trend"),
+    "deadlines": dict(nodes=6, scheduler="greedy", urgent=100 * KB, deadline=12 * ms, share=100 * KB),
+    "link": dict(nodes=9, topology="tree", fail="link edge0-root at 12ms until 50ms", silence=2),
+    "core": dict(
+        nodes=16, topology="fattree", scheduler="greedy", converge=25 * ms, fail="switch core0.0 at 10100us until 40ms"
+    ),
+    "host link": dict(
+        nodes=6,
+        fail="link h2-switch at 10500us until 60ms",
+        silence=2,
+        short=3 * KB,
+        reserve=1 * Gbps,
+        converge=20 * ms,
+    ),
+    "links and managers": dict(
+        nodes=16,
+        topology="fattree",
+        scheduler="greedy",
+        patience=2 * ms,
+        converge=500 * us,
+        fail="switch agg0.1 at 10500us, manager 0 at 30ms, node 1 at 31ms until 40ms",
+    ),
+    "reserved on slow hosts": dict(nodes=6, slow=2, short=50 * KB, reserve=500 * Mbps),
 }
 
 
@@ -78,12 +110,21 @@ CASES = {
 def test_the_kernel_sends_what_its_twin_sends(case):
     for seed in range(2):
         fabric = TDMA(**CASES[case])
-        flows = drawn(fabric.nodes, seed)
+        flows = drawn(fabric.nodes, seed, **({"count": 120, "most": 80 * KB} if fabric.share else {}))
         room = Room(fabric, flows, seed)
         room.run(END)
         core = ran(fabric, flows, seed)
         same(core, room)
         assert -1 not in room.finish, case
+        assert room.shared > 2 or not fabric.share
+
+
+@pytest.mark.parametrize("case", ["link", "core", "host link", "links and managers"])
+def test_what_meets_a_link_that_is_down_is_lost_until_the_manager_knows_and_sent_again(case):
+    fabric = TDMA(**CASES[case])
+    room = Room(fabric, drawn(fabric.nodes, 1), 1)
+    room.run(END)
+    assert room.cut > 0 and -1 not in room.finish
 
 
 @settings(max_examples=25, deadline=None)
@@ -122,12 +163,17 @@ def test_where_a_step_ends_changes_nothing():
 
 
 def packets(fabric, room):
-    windows = [Window(i, begin, end, size, path) for i, j, begin, end, size, path, _, _ in room.streams]
-    return carry(windows, rate=fabric.rate, mtu=fabric.mtu, overhead=fabric.overhead, delay=fabric.delay,
+    rate = np.repeat(fabric.network.graph.rate, 2).tolist()
+    windows = [
+        Window(i, begin, end, size, path, min(rate[p] for p in path))
+        for i, j, begin, end, size, path, _, _ in room.streams
+    ]
+    return carry(windows, rate=rate, mtu=fabric.mtu, overhead=fabric.overhead, delay=fabric.delay,
                  buffer=fabric.buffer, store=fabric.switching == "store")  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ["switch", "tree", "cut through", "software", "lossy", "inside", "skewed", "greedy"])
+@pytest.mark.parametrize("case", ["switch", "tree", "cut through", "software", "lossy", "inside", "skewed", "greedy",
+                                  "slow hosts", "writers"])  # fmt: skip
 def test_slots_that_belong_to_one_sender_are_what_their_packets_do(case):
     fabric = TDMA(**CASES[case])
     for seed in range(3):

@@ -1,16 +1,16 @@
 """TDMA: the parameters of a network that a fabric manager leads, and what follows from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import gcd
 from os.path import isfile
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from weft import failures, random
-from weft.errors import require
+from weft.errors import BadInput, require
 from weft.fabrics.base import Fabric
+from weft.fabrics.network.failures import plan
 from weft.fabrics.tdma.hosts import REACTIONS_BY_NAME, Reaction
 from weft.fabrics.tdma.manager import Nics
 from weft.fabrics.tdma.network import Network, wired
@@ -32,12 +32,16 @@ class TDMA(Fabric):
 
     nodes: int = param(24, "hosts in the network", also="hosts")
     link: Rate = param(10 * Gbps, "rate of the links")
+    slow: int = param(0, "hosts, the last ones, that have a slower link")
+    slow_link: Rate = param(1 * Gbps, "rate of theirs")
     slot: Time = param(300 * us, "time in which a host may send")
     guard: Time = param(15 * us, "silence between slots")
     inside: bool = param(False, "whether the guard is part of the slot; the paper does not say")
     topology: str = param("switch", "switch, tree, leafspine, fattree, … or the path of an edge list")
     pods: int = param(3, "edge switches of a tree")
     scheduler: str = param(DEFAULT, "wrr (trees), greedy (any topology), mwm or bvn (one switch)")
+    share: Size = param(0, "bytes of a port's buffer in which small flows of one slot may meet; greedy only")
+    spill: bool = param(False, "let a fast sender fill that buffer for a slow receiver; greedy only")
     round: Time = param(10 * ms, "time between two schedules")
     lead: int = param(1, "slots before a round in which its schedule is computed")
     age: int = param(0, "slots that a report is older than that")
@@ -54,15 +58,22 @@ class TDMA(Fabric):
     skew: Time = param(0, "the most that a NIC's clock is late")
     drift: int = param(0, "parts per billion by which a NIC's clock may be slow")
     send_buffer: Size | None = param(None, "bytes that sockets hold for a destination, all that hosts can report")
+    writing: Rate | None = param(None, "rate at which applications write for each destination; at once if not given")
+    estimate: Literal["occupancy", "trend"] = param(
+        "occupancy", "what hosts report: bytes in their sockets, or with those written since the last report once more"
+    )
     receive_buffer: Size | None = param(None, "bytes of a receive buffer for each source; no limit if not given")
     reading: Rate | None = param(None, "rate at which applications read each of them; at once if not given")
     loss: float = param(0.0, "share of control frames that are lost")
     permit: Time | None = param(None, "time after which a host stops without a frame; a slot and a guard if not given")
     silence: int = param(10, "rounds without a report after which a host gets no slots")
-    fail: str = param("", "what goes down, as in 'node 3 at 1s until 2s, manager 0 at 5s'")
+    fail: str = param("", "what goes down, as in 'node 3 at 1s until 2s, manager 0 at 5s, link h0-edge0 at 6s'")
+    converge: Time = param(1 * ms, "time after a link fails or is back until the manager plans with it")
     patience: Time | None = param(None, "time after which a standby takes over from a dead manager; none if not given")
     short: Size = param(0, "flows up to this size are sent outside the slots")
     reserve: Rate = param(0, "rate of each link that is kept for them")
+    urgent: Size = param(0, "flows up to this size have a deadline; greedy only")
+    deadline: Time = param(20 * ms, "time in which they are to be done")
 
     def __post_init__(self):
         require(2 <= self.nodes <= MOST_HOSTS, "hosts", f"from 2 to {MOST_HOSTS:,}, a class for each other", self.nodes)
@@ -80,9 +91,11 @@ class TDMA(Fabric):
         require(1 <= self.mtu <= 65_535, "mtu", "from 1 to 65535 bytes", self.mtu)
         require(0 <= self.overhead <= 10_000, "overhead", "from 0 to 10000 bytes", self.overhead)
         require(0 <= self.delay <= 10**12, "delay", "from 0 to 1 s", self.delay)
-        for name, most in (("buffer", 2**40), ("short", 10**9), ("reserve", 2**62), ("skew", 10**9), ("drift", 10**9)):
+        for name, most in (("buffer", 2**40), ("short", 10**9), ("reserve", 2**62), ("skew", 10**9), ("drift", 10**9),
+                           ("slow", self.nodes), ("share", self.buffer), ("converge", LONGEST), ("urgent", 10**12),
+                           ("deadline", LONGEST)):  # fmt: skip
             require(0 <= getattr(self, name) <= most, name, f"from 0 to {most:,}", getattr(self, name))
-        for name in ("send_buffer", "receive_buffer", "reading"):
+        for name in ("send_buffer", "receive_buffer", "reading", "writing"):
             value = getattr(self, name)
             require(value is None or 0 < value <= 2**62, name, "more than 0", value)
         require(self.reading is None or self.receive_buffer is not None, "receive_buffer", "given with reading", None)
@@ -92,22 +105,45 @@ class TDMA(Fabric):
             require(value is None or 0 < value <= LONGEST, name, "more than 0 and at most 1000 s", value)
         require(self.silence >= 1, "silence", "at least 1 round", self.silence)
         require(self.reserve < self.link, "reserve", "less than the link", self.reserve)
+        require(0 < self.slow_link <= self.link, "slow_link", "more than 0 and at most the link", self.slow_link)
         require(not self.short or self.reserve >= Mbps, "reserve", "at least 1 Mb/s for short flows", self.reserve)
         require(self.nics >= 0, "nics", "0 or more", self.nics)
         early = self.patience is not None and self.patience < self.cycle
         require(not early, "patience", f"at least a cycle of {self.cycle} ps", self.patience)
         self.reacts  # noqa: B018  what is wrong with it is said now
-        failures.outages(self.fail, self._things)
-        graph = self.network.graph
-        require((graph.rate == graph.rate[0]).all(), "links of a run", "of one rate", "of several")
+        self.changes(0)
+        if self.scheduler != "greedy":
+            for name in ("share", "spill", "urgent"):
+                value = getattr(self, name)
+                require(
+                    not value, name, f"left out for {self.scheduler}, which does not look at it (greedy does)", value
+                )
+        require(not self.spill or self.share > 0, "spill", "left out without a buffer to share", self.spill)
 
-    @property
-    def _things(self):
-        return {"node": (self.nodes,), "manager": (1,)}
+    def changes(self, seed: int) -> list[tuple[int, str, int, bool]]:
+        """(ps, what, which, whether it comes back) of nodes, managers and links, in order of time.
 
-    def outages(self, seed: int):
-        """What goes down, and when."""
-        return failures.outages(self.fail, self._things, seed=seed)
+        `known` is when the manager plans with a link as it then is.
+        """
+        things = {"node": (self.nodes,), "manager": (1,)}
+        words = {**things, "link": (), "switch": ()}
+        known = [*words, *(f"{word}s" for word in things), "links", "switches"]
+        own: list[str] = []
+        links: list[str] = []
+        for entry in failures.entries(self.fail):
+            if entry.words[0] not in known:
+                hint = failures.near(entry.words[0], known)
+                raise BadInput(f"what fails must be one of {', '.join(words)}, not {entry.words[0]!r}{hint}")
+            (links if entry.words[0].startswith(("link", "switch")) else own).append(entry.text)
+        out = []
+        for outage in failures.outages(own, things, seed=seed):
+            out.append((outage.at, outage.what, outage.which[0], False))
+            if outage.until is not None:
+                out.append((outage.until, outage.what, outage.which[0], True))
+        for change in plan(", ".join(links), self.network.graph, seed):
+            for link in change.links:
+                out += [(change.time, "link", link, change.up), (change.time + self.converge, "known", link, change.up)]
+        return sorted(out)
 
     @property
     def sending(self) -> int:
@@ -131,8 +167,22 @@ class TDMA(Fabric):
 
     @cached_property
     def network(self) -> Network:
-        """Hosts, switches and links as schedulers see them."""
-        return Network(graph=wired(self.topology, self.nodes, self.rate, self.delay, self.pods), slot=self.sending)
+        """Hosts, switches and links as schedulers see them: what is kept for short flows is not theirs."""
+        graph = wired(self.topology, self.nodes, self.link, self.delay, self.pods)
+        slow = ((graph.ends >= self.nodes - self.slow) & (graph.ends < self.nodes)).any(1)
+        rate = np.where(slow, self.slow_link, graph.rate) - self.reserve
+        require((rate > 0).all(), "reserve", "less than the slowest link", self.reserve)
+        return Network(graph=replace(graph, rate=rate), slot=self.sending, buffer=self.share)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether links have several rates."""
+        return bool((self.network.graph.rate != self.network.graph.rate[0]).any())
+
+    @property
+    def meets(self) -> bool:
+        """Whether flows may meet in a slot."""
+        return self.scheduler == "greedy" and (self.share > 0 or self.mixed)
 
     @property
     def reacts(self) -> Reaction:
@@ -173,10 +223,12 @@ class TDMA(Fabric):
         return out
 
     def ideal(self, flows) -> np.ndarray:
-        """(f,) int64 ps: no flow can be faster than its payload at the links' rate and two links' delay."""
-        bits = 8 * s // gcd(8 * s, self.link)
-        size = flows.size if int(flows.size.max(initial=0)) * bits < 2**62 else flows.size.astype(object)
-        return (-(-size * bits // (self.link // gcd(8 * s, self.link)))).astype(np.int64) + 2 * self.delay
+        """(f,) int64 ps: no flow can be faster than its payload at the rate of its ends' links, and their delay."""
+        network = self.network
+        rate, delay = np.repeat(network.graph.rate + self.reserve, 2), np.repeat(network.graph.delay, 2)
+        ends = network.host_port[flows.src], network.host_port[flows.dst]
+        slower = np.minimum(rate[ends[0]], rate[ends[1]]).astype(object)
+        return (-(-flows.size.astype(object) * (8 * s) // slower)).astype(np.int64) + delay[ends[0]] + delay[ends[1]]
 
     # a run
 
@@ -228,7 +280,8 @@ class TDMA(Fabric):
             np.add.at(total, which.reshape(-1), flows.size.astype(object))
             for (i, j), size in zip(pairs.T.tolist(), total, strict=True):
                 load[self.network.path(i, j)] += size
-        return int(max(load, default=0)) * 8 * s // self.link
+        rate = np.repeat(self.network.graph.rate, 2).astype(object) + self.reserve
+        return int(max(load * (8 * s) // rate, default=0))
 
     @property
     def control_rate(self) -> float:

@@ -25,30 +25,29 @@ _UNIT = 1 << 53  # of a probability
 
 
 @part
-def _sent(c, phase, fixed, state):
+def _sent(c, phase, number, count):
     """When the manager means to send a cycle's frames; NEVER if it is dead by then."""
-    number, count = fixed.number, state.count
     time = count[Count.BEGIN] + (c - count[Count.FIRST]) * number[CYCLE]
     time += number[GUARD] if phase == GO else 0
     return time if time < count[Count.DEATH] else np.int64(NEVER)
 
 
 @part
-def _lost(h, c, phase, fixed):
+def _lost(h, c, phase, number, key):
     """Whether the frame of a cycle does not reach host h."""
-    loss = fixed.number[Number.LOSS]
+    loss = number[Number.LOSS]
     if loss == 0:
         return False
-    drawn = word(fixed.keys[1], (c * 2 + phase) * fixed.number[HOSTS] + h)
+    drawn = word(key, (c * 2 + phase) * number[HOSTS] + h)
     return np.int64(drawn >> np.uint64(11)) < loss
 
 
 @part
-def _acts(h, c, phase, fixed, state):
+def _acts(h, c, phase, fixed, count):
     """When host h does what a cycle's frame says; NEVER if it never gets it."""
     number = fixed.number
-    time = _sent(c, phase, fixed, state)
-    if time == NEVER or _lost(h, c, phase, fixed):
+    time = _sent(c, phase, number, count)
+    if time == NEVER or _lost(h, c, phase, number, fixed.keys[1]):
         return np.int64(NEVER)
     nic = fixed.nic[h]
     first = fixed.firsts[nic, c % fixed.switches[nic]]
@@ -60,14 +59,13 @@ def _acts(h, c, phase, fixed, state):
 
 
 @part
-def _next_start(fixed, state):
+def _next_start(known, start, count, waits):
     """When the next flow begins, as far as that is known; else NEVER."""
-    count = state.count
     time = np.int64(NEVER)
-    if count[Count.ADMITTED] < fixed.known:
-        time = fixed.start[count[Count.ADMITTED]]
+    if count[Count.ADMITTED] < known:
+        time = start[count[Count.ADMITTED]]
     if count[Count.HEAPED] > 0:
-        time = min(time, state.waits[0, calendar.TIME])
+        time = min(time, waits[0, calendar.TIME])
     return time
 
 
@@ -76,7 +74,7 @@ def _admit(time, fixed, state):
     """Let the flows that may begin by `time` wait at their senders, in that order; short ones go their own way."""
     count = state.count
     while True:
-        start = _next_start(fixed, state)
+        start = _next_start(fixed.known, fixed.start, count, state.waits)
         if start > time:
             return
         f = count[Count.ADMITTED]
@@ -85,28 +83,72 @@ def _admit(time, fixed, state):
         else:
             f = calendar.pop(state.waits, count[Count.HEAPED])
             count[Count.HEAPED] -= 1
-        i, j = fixed.src[f], fixed.dst[f]
+        i, j = np.int64(fixed.src[f]), np.int64(fixed.dst[f])
         count[Count.OFFERED] += fixed.size[f]
-        if fixed.short[f]:
+        state.begun[f] = start
+        if fixed.short[f] and _open(i, j, fixed.ways, state.dead, state.down):
             _aside(f, start, i, j, fixed, state)
-        else:
-            if state.head[i, j] < 0:
-                state.head[i, j] = f
-            else:
-                state.next[state.tail[i, j]] = f
-            state.tail[i, j] = f
+            continue
+        _join(f, i, j, fixed.number[Number.URGENT], fixed.size, state.head, state.tail, state.next)
+        if fixed.number[Number.WRITE] == NEVER:
             state.left[i, j] += fixed.size[f]
+        else:
+            if state.behind[i, j] == 0:
+                state.wrote[i, j] = start
+            state.behind[i, j] += fixed.size[f]
 
 
 @part
-def _ended(f, time, state):
+def _join(f, i, j, urgent, size, head, tail, next_):
+    """Put flow f at the end of its pair; one with a deadline before all that have none."""
+    before = tail[i, j]
+    if size[f] <= urgent:
+        before = np.int64(-1)
+        behind = head[i, j]
+        while behind >= 0 and size[behind] <= urgent:
+            before, behind = behind, next_[behind]
+    if before < 0:
+        next_[f] = head[i, j]
+        head[i, j] = f
+    else:
+        next_[f] = next_[before]
+        next_[before] = f
+    if next_[f] < 0:
+        tail[i, j] = f
+
+
+@part
+def _open(i, j, ways, dead, down):
+    """Whether the way of a short flow is up; one whose way is not waits for a slot."""
+    up = not dead[i] and not dead[j]
+    for x in range(ways.shape[2]):
+        up &= ways[i, j, x] < 0 or not down[ways[i, j, x]]
+    return up
+
+
+@part
+def _write(i, j, time, number, left, behind, wrote, written):
+    """Let i's application write for j up to `time`, as far as the socket has room."""
+    write = number[Number.WRITE]
+    if write == NEVER or behind[i, j] == 0:
+        return
+    span = min(max(np.int64(0), time - wrote[i, j]), np.int64(10**12))
+    wrote[i, j] = max(wrote[i, j], time)
+    room = max(np.int64(0), number[Number.SEND] - left[i, j])
+    moved = min(min(behind[i, j], room), span // 1000 * (write // 1000) // 8_000_000)
+    behind[i, j] -= moved
+    left[i, j] += moved
+    written[i, j] += moved
+
+
+@part
+def _ended(f, time, count, finish, fingerprint, waits, successors):
     """Flow f is done: fold it in, and release those that wait for it."""
-    count = state.count
-    state.finish[f] = time
+    finish[f] = time
     count[Count.FINISHED] += 1
-    fold(state.fingerprint, time, f)
-    if state.waits.shape[0] > 0:
-        count[Count.HEAPED] = calendar.release(state.waits, state.successors, count[Count.HEAPED], f, time)
+    fold(fingerprint, time, f)
+    if waits.shape[0] > 0:
+        count[Count.HEAPED] = calendar.release(waits, successors, count[Count.HEAPED], f, time)
 
 
 @part
@@ -131,7 +173,26 @@ def _aside(f, start, i, j, fixed, state):
     state.count[Count.SHORT] += 1
     state.count[Count.DELIVERED] += size
     state.count[Count.NOW] = max(state.count[Count.NOW], end)
-    _ended(f, end, state)
+    _ended(f, end, state.count, state.finish, state.fingerprint, state.waits, state.successors)
+
+
+@part
+def _deaf(h, own, dead, down):
+    """Whether no frame reaches host h, nor what it reports the manager."""
+    return dead[h] or down[own[h]]
+
+
+@part
+def _due(f, number, count, begun, size, done, next_):
+    """(the last cycle in time for the first flows of a pair, f first, and their bytes); (NEVER, 0) without any."""
+    if f < 0 or size[f] > number[Number.URGENT]:
+        return np.int64(NEVER), np.int64(0)
+    late = begun[f] + number[Number.DEADLINE] - count[Count.BEGIN]
+    bytes_ = np.int64(0)
+    while f >= 0 and size[f] <= number[Number.URGENT]:
+        bytes_ += size[f] - done[f]
+        f = next_[f]
+    return count[Count.FIRST] + late // number[CYCLE], bytes_
 
 
 @part
@@ -139,12 +200,18 @@ def _reports(c, time, fixed, state):
     """Every host that is up says what waits and what has room, as of the slots before cycle c."""
     number = fixed.number
     for h in range(number[HOSTS]):
-        if state.dead[h]:
+        if _deaf(h, fixed.own, state.dead, state.down):
             continue
         for k in range(number[HOSTS]):
-            state.waiting[h, k] = min(state.left[h, k], number[Number.SEND])
+            _write(h, k, time, number, state.left, state.behind, state.wrote, state.written)
+            guess = state.left[h, k] + (state.written[h, k] if number[Number.TREND] else 0)
+            state.waiting[h, k] = min(guess, number[Number.SEND])
+            state.written[h, k] = 0
+            state.due[h, k], state.hurry[h, k] = _due(
+                state.head[h, k], number, state.count, state.begun, fixed.size, state.done, state.next
+            )
             if number[Number.RECEIVE] < NEVER:
-                _read(k, h, time, fixed, state)
+                _read(k, h, time, fixed.number[Number.DRAIN], state.held, state.read)
                 state.room[k, h] = number[Number.RECEIVE] - state.held[k, h]
             else:
                 state.room[k, h] = NEVER
@@ -152,16 +219,15 @@ def _reports(c, time, fixed, state):
 
 
 @part
-def _read(i, j, time, fixed, state):
+def _read(i, j, time, drain, held, read):
     """Let j's application read from i's receive buffer up to `time`."""
-    drain = fixed.number[Number.DRAIN]
-    span = min(max(np.int64(0), time - state.read[i, j]), np.int64(10**12))
+    span = min(max(np.int64(0), time - read[i, j]), np.int64(10**12))
     if drain == NEVER:
-        state.held[i, j] = 0
+        held[i, j] = 0
     else:
-        state.held[i, j] = max(np.int64(0), state.held[i, j] - span // 1000 * (drain // 1000) // 8_000_000)
-    state.read[i, j] += span if span else 0
-    state.read[i, j] = max(state.read[i, j], time - 10**12)
+        held[i, j] = max(np.int64(0), held[i, j] - span // 1000 * (drain // 1000) // 8_000_000)
+    read[i, j] += span if span else 0
+    read[i, j] = max(read[i, j], time - 10**12)
 
 
 @part
@@ -184,7 +250,7 @@ def _demand(c, fixed, state, want, room):
             continue
         for j in range(n):
             if i != j and state.heard[j] >= 0 and state.heard[j] + number[Number.SILENCE] * slots >= c:
-                want[i, j] = state.waiting[i, j]
+                want[i, j] = 0 if state.severed[i, j] else state.waiting[i, j]
     for ring in range(state.rounds.size):
         if state.rounds[ring] < 0:
             continue
@@ -193,7 +259,7 @@ def _demand(c, fixed, state, want, room):
             continue
         for g in range(state.many[ring]):
             cycle = begin + state.when[ring, g]
-            i, j = state.frm[ring, g], state.to[ring, g]
+            i, j = np.int64(state.frm[ring, g]), np.int64(state.to[ring, g])
             if cycle > state.seen[i]:
                 want[i, j] -= state.given[ring, g]
             if cycle > state.seen[j]:
@@ -204,12 +270,12 @@ def _demand(c, fixed, state, want, room):
 
 
 @part
-def _from(ring, place, state):
+def _from(when, many, place):
     """The first of a round's grants that is for slot `place` of it or a later one."""
-    low, high = np.int64(0), state.many[ring]
+    low, high = np.int64(0), many
     while low < high:
         middle = (low + high) >> 1
-        if state.when[ring, middle] < place:
+        if when[middle] < place:
             low = middle + 1
         else:
             high = middle
@@ -217,71 +283,114 @@ def _from(ring, place, state):
 
 
 @part
-def _slot(c, fixed, state):
+def _slot(c, fixed, state, parcels):
     """Let everybody send who was granted something in cycle c and heard of it."""
     number, count = fixed.number, state.count
     round_ = (c - count[Count.FIRST]) // number[SLOTS]
     place = (c - count[Count.FIRST]) % number[SLOTS]
     ring = round_ % state.rounds.size
-    for g in range(_from(ring, place, state), _from(ring, place + 1, state)):
-        i, j = state.frm[ring, g], state.to[ring, g]
+    when, many = state.when[ring], state.many[ring]
+    low, high = _from(when, many, place), _from(when, many, place + 1)
+    meet = False
+    for g in range(low, high):
         count[Count.GRANTS] += 1
-        path = state.path[ring, g]
-        for x in range(path.size):
-            p = path[x]
+        count[Count.GIVEN] += state.given[ring, g]
+        for x in range(state.path.shape[2]):
+            p = state.path[ring, g, x]
             if p < 0:
                 break
-            count[Count.REUSED] += state.used[p] == c
+            twice = state.used[p] == c
+            meet |= twice
+            state.load[p] = state.given[ring, g] + (state.load[p] if twice else 0)
             state.used[p] = c
-        begin = np.int64(NEVER) if state.dead[i] else _acts(i, c, GO, fixed, state)
-        if begin == NEVER:
-            count[Count.MISSED] += 1
-            count[Count.UNUSED] += 1
-            continue
-        stop = _acts(i, c + 1, STOP, fixed, state)
-        count[Count.OVERRUNS] += stop == NEVER
-        end = min(begin + number[Number.PERMIT], stop if stop < NEVER else _acts(i, c + 1, GO, fixed, state))
-        bytes_ = min(state.left[i, j], state.given[ring, g])
-        if end <= begin or bytes_ == 0:
-            count[Count.UNUSED] += 1
-            continue
-        _stream(i, j, begin, end, bytes_, path, fixed, state)
+            if number[Number.SHARE] < 0:
+                count[Count.REUSED] += twice
+            else:
+                count[Count.REUSED] += state.load[p] > fixed.capacity[p] + number[Number.SHARE]
+    if parcels is not None:  # noqa: SIM102  so that Numba leaves the packets out where there are none
+        if meet:
+            _together(c, ring, low, high, fixed, state, parcels)
+            return
+    for g in range(low, high):
+        begin, end, bytes_ = _window(c, ring, g, fixed, state)
+        if bytes_ > 0:
+            i, j = np.int64(state.frm[ring, g]), np.int64(state.to[ring, g])
+            _stream(i, j, begin, end, bytes_, state.path[ring, g], state.speed[ring, g], fixed, state)
 
 
 @part
-def _stream(i, j, begin, end, bytes_, path, fixed, state):
-    """Send up to `bytes_` from i to j in packets that begin before `end`."""
+def _window(c, ring, g, fixed, state):
+    """(begin, end, bytes): from when and before when the packets of a grant may begin, and how much there is to send.
+
+    0 bytes where the slot goes unused.
+    """
     number, count = fixed.number, state.count
-    mtu, store = number[Number.MTU], number[Number.STORE]
-    whole = fixed.packet[mtu]
-    bytes_ = min(bytes_, -(-(end - begin) // whole) * mtu)  # a packet that was begun is finished
+    i, j = np.int64(state.frm[ring, g]), np.int64(state.to[ring, g])
+    begin = np.int64(NEVER) if _deaf(i, fixed.own, state.dead, state.down) else _acts(i, c, GO, fixed, count)
+    if begin == NEVER:
+        count[Count.MISSED] += 1
+        count[Count.UNUSED] += 1
+        return begin, begin, np.int64(0)
+    stop = _acts(i, c + 1, STOP, fixed, count)
+    count[Count.OVERRUNS] += stop == NEVER
+    end = min(begin + number[Number.PERMIT], stop if stop < NEVER else _acts(i, c + 1, GO, fixed, count))
+    _write(i, j, begin, number, state.left, state.behind, state.wrote, state.written)
+    given = state.given[ring, g]
+    bytes_ = min(state.left[i, j], given)
+    if end <= begin or bytes_ == 0:
+        count[Count.UNUSED] += 1
+        count[Count.ABSENT] += given
+        return begin, end, np.int64(0)
+    count[Count.ABSENT] += given - bytes_
+    most = fixed.capacity[fixed.own[i]]
+    for x in range(state.path.shape[2]):
+        if state.path[ring, g, x] >= 0:
+            most = min(most, fixed.capacity[state.path[ring, g, x]])
+    count[Count.BEYOND] += max(np.int64(0), min(most, state.left[i, j]) - given)
+    return begin, end, bytes_
+
+
+@part
+def _stream(i, j, begin, end, bytes_, path, speed, fixed, state):
+    """Send up to `bytes_` from i to j in packets that begin before `end`, no faster than rate `speed`."""
+    number, count = fixed.number, state.count
+    mtu, store, wire = number[Number.MTU], number[Number.STORE], number[Number.MTU] + number[Number.OVERHEAD]
+    pace = fixed.packet[speed, mtu]
+    bytes_ = min(bytes_, -(-(end - begin) // pace) * mtu)  # a packet that was begun is finished
     count[Count.STREAMS] += 1
     count[Count.SENT] += bytes_
     count[Count.PACKETS] += -(-bytes_ // mtu)
     dropped = np.int64(0)
-    at, last = begin, begin  # when the first and the last packet are at the port
+    at, prior, last = begin, begin, begin  # when the first, the one before the last and the last packet are at the port
     served = begin
+    step = pace  # from packet to packet where they arrive
     for x in range(path.size):
         p = path[x]
         if p < 0:
             break
+        if state.down[p]:
+            count[Count.CUT] += bytes_
+            count[Count.DROPPED] += dropped
+            return
         packets = -(-bytes_ // mtu)
-        tip = fixed.packet[bytes_ - (packets - 1) * mtu]  # the last packet
+        whole = fixed.packet[fixed.pace[p], mtu]
+        tip = fixed.packet[fixed.pace[p], bytes_ - (packets - 1) * mtu]  # the last packet
         first = whole if packets > 1 else tip
+        step = max(step, whole)
         if x == 0:
-            last = begin + (packets - 1) * whole
+            prior, last = begin + (packets - 2) * pace, begin + (packets - 1) * pace
         queue = max(np.int64(0), state.busy[p] - at)
         if queue > 0:
             count[Count.OVERLAPS] += 1
             count[Count.INTERLEAVED] += state.coming[p] > at
             count[Count.QUEUED] += queue
-            held = queue * (mtu + number[Number.OVERHEAD]) // whole  # bytes that the wait is worth
+            held = queue * wire // whole  # bytes that the wait is worth
             if x > 0 and held > number[Number.BUFFER]:
-                gone = min(packets, -(-(held - number[Number.BUFFER]) // (mtu + number[Number.OVERHEAD])))
+                gone = min(packets, -(-(held - number[Number.BUFFER]) // wire))
                 lost = bytes_ if gone == packets else gone * mtu
                 dropped += lost
                 bytes_ -= lost
-                at += gone * whole
+                at += gone * step
                 held = min(held, number[Number.BUFFER])
                 if bytes_ == 0:
                     break
@@ -289,11 +398,16 @@ def _stream(i, j, begin, end, bytes_, path, fixed, state):
                 first = whole if packets > 1 else tip
             count[Count.QUEUE] = max(count[Count.QUEUE], held)
         served = max(at, state.busy[p])
-        final = max(served + (packets - 1) * whole, last)  # the last packet begins
+        second = max(served + (packets - 2) * whole, prior)
+        final = max(second + whole, last) if packets > 1 else max(served, last)  # the last packet begins
+        if whole > pace:  # what a faster sender piles up
+            count[Count.QUEUE] = max(count[Count.QUEUE], (final - last) * wire // whole)
         state.coming[p], state.busy[p] = last, final + tip
         at = served + (first if store else 0) + fixed.delay[p]
+        prior = second + (whole if store else 0) + fixed.delay[p]
         last = final + (tip if store else 0) + fixed.delay[p]
         arrived = state.busy[p] + fixed.delay[p]
+        ahead = whole + fixed.delay[p]  # of a packet, from its begin there to its arrival
     count[Count.DROPPED] += dropped
     if bytes_ == 0:
         return
@@ -301,21 +415,19 @@ def _stream(i, j, begin, end, bytes_, path, fixed, state):
         count[Count.STRANDED] += bytes_
         return
     count[Count.NOW] = max(count[Count.NOW], arrived)
-    _deliver(i, j, bytes_, served, arrived, fixed, state, path)
+    _deliver(i, j, bytes_, served + ahead - step, step, arrived, fixed, state)
     fold(state.fingerprint, begin, np.int64(i) << 32 | j)
     fold(state.fingerprint, arrived, bytes_)
 
 
 @part
-def _deliver(i, j, bytes_, served, arrived, fixed, state, path):
-    """Give the bytes of a stream to the flows of its pair in their order. served: when its last port began with it."""
+def _deliver(i, j, bytes_, before, step, arrived, fixed, state):
+    """Give the bytes of a stream to the flows of its pair in their order.
+
+    Its k-th packet is there `k * step` after `before`, its last by `arrived`.
+    """
     mtu = fixed.number[Number.MTU]
-    whole = fixed.packet[mtu]
-    delay = np.int64(0)
-    for x in range(path.size):
-        if path[x] >= 0:
-            delay = fixed.delay[path[x]]
-    _read(i, j, arrived, fixed, state)
+    _read(i, j, arrived, fixed.number[Number.DRAIN], state.held, state.read)
     state.held[i, j] += bytes_ if fixed.number[Number.DRAIN] < NEVER else 0
     state.count[Count.OVERFLOWS] += state.held[i, j] > fixed.number[Number.RECEIVE]
     state.left[i, j] -= bytes_
@@ -328,12 +440,156 @@ def _deliver(i, j, bytes_, served, arrived, fixed, state, path):
         state.done[f] += part
         used += part
         if state.done[f] == fixed.size[f]:
-            packets = -(-used // mtu)
-            time = arrived if used == bytes_ else served + packets * whole + delay
+            time = arrived if used == bytes_ else before + -(-used // mtu) * step
             state.head[i, j] = state.next[f]
             if state.head[i, j] < 0:
                 state.tail[i, j] = -1
-            _ended(f, min(time, arrived), state)
+            time = min(time, arrived)
+            _ended(f, time, state.count, state.finish, state.fingerprint, state.waits, state.successors)
+
+
+# a slot in which flows meet: packet by packet
+
+
+@part
+def _earlier(a, b, parcels):
+    """Whether packet a comes before packet b."""
+    if parcels.time[a] != parcels.time[b]:
+        return parcels.time[a] < parcels.time[b]
+    if parcels.stream[a] != parcels.stream[b]:
+        return parcels.stream[a] < parcels.stream[b]
+    return a < b
+
+
+@part
+def _push(m, many, parcels):
+    """Put packet m into the heap of `many`."""
+    heap = parcels.heap
+    k = many
+    while k > 0:
+        above = (k - 1) >> 1
+        if not _earlier(m, heap[above], parcels):
+            break
+        heap[k] = heap[above]
+        k = above
+    heap[k] = m
+
+
+@part
+def _pop(many, parcels):
+    """Take the first packet out of the heap of `many`."""
+    heap = parcels.heap
+    first, m = heap[0], heap[many - 1]
+    k = 0
+    while 2 * k + 1 < many - 1:
+        below = 2 * k + 1
+        if below + 1 < many - 1 and _earlier(heap[below + 1], heap[below], parcels):
+            below += 1
+        if not _earlier(heap[below], m, parcels):
+            break
+        heap[k] = heap[below]
+        k = below
+    heap[k] = m
+    return first
+
+
+@part
+def _emit(h, ring, low, many, fixed, state, parcels):
+    """Let host h send what it may, each stream at its rate: the packet that may begin first goes first. The packets."""
+    mtu, store = fixed.number[Number.MTU], fixed.number[Number.STORE]
+    own = fixed.own[h]
+    rate = fixed.pace[own]
+    while True:
+        best = np.int64(-1)
+        k = parcels.first[h]
+        while k >= 0:
+            if parcels.sent[k] < parcels.size[k] and (best < 0 or parcels.free[k] < parcels.free[best]):
+                best = k
+            k = parcels.after[k]
+        if best < 0:
+            return many
+        begin = max(parcels.free[best], state.busy[own])
+        if begin >= parcels.end[best]:
+            parcels.size[best] = parcels.sent[best]
+            continue
+        bytes_ = min(mtu, parcels.size[best] - parcels.sent[best])
+        state.busy[own] = begin + fixed.packet[rate, bytes_]
+        state.coming[own] = begin
+        parcels.free[best] = begin + fixed.packet[state.speed[ring, low + best], bytes_]
+        parcels.sent[best] += bytes_
+        parcels.time[many] = begin + (fixed.packet[rate, bytes_] if store else 0) + fixed.delay[own]
+        parcels.stream[many], parcels.bytes[many], parcels.hop[many] = best, bytes_, 1
+        _push(many, many, parcels)
+        many += 1
+
+
+@part
+def _together(c, ring, low, high, fixed, state, parcels):
+    """A slot in which flows meet at a port: every packet in first-in-first-out ports, as `packets.carry` has it."""
+    number, count = fixed.number, state.count
+    store, wire = number[Number.STORE], number[Number.MTU] + number[Number.OVERHEAD]
+    count[Count.SHARED] += 1
+    parcels.first[:] = -1
+    for g in range(high - 1, low - 1, -1):
+        parcels.after[g - low] = parcels.first[state.frm[ring, g]]
+        parcels.first[state.frm[ring, g]] = g - low
+    for g in range(low, high):
+        k = g - low
+        parcels.begin[k], parcels.end[k], parcels.size[k] = _window(c, ring, g, fixed, state)
+        other = parcels.first[state.frm[ring, g]]
+        taken = np.int64(0)  # by an earlier grant of the same pair
+        while other < k:
+            taken += parcels.size[other] if state.to[ring, low + other] == state.to[ring, g] else 0
+            other = parcels.after[other]
+        parcels.size[k] = min(parcels.size[k], state.left[state.frm[ring, g], state.to[ring, g]] - taken)
+        parcels.free[k], parcels.sent[k], parcels.arrived[k, 0], parcels.arrived[k, 1] = parcels.begin[k], 0, 0, 0
+        count[Count.STREAMS] += parcels.size[k] > 0
+    many = np.int64(0)
+    for h in range(number[HOSTS]):
+        many = _emit(h, ring, low, many, fixed, state, parcels)
+    count[Count.PACKETS] += many
+    while many > 0:
+        m = _pop(many, parcels)
+        many -= 1
+        k, bytes_, now = parcels.stream[m], parcels.bytes[m], parcels.time[m]
+        g = low + k
+        hop = parcels.hop[m]
+        p = state.path[ring, g, hop] if hop < state.path.shape[2] else -1
+        i, j = np.int64(state.frm[ring, g]), np.int64(state.to[ring, g])
+        if p < 0:
+            if state.dead[j]:
+                count[Count.STRANDED] += bytes_
+                continue
+            parcels.arrived[k, 0] += bytes_
+            parcels.arrived[k, 1] = now
+            count[Count.NOW] = max(count[Count.NOW], now)
+            _deliver(i, j, bytes_, now, 0, now, fixed, state)
+            continue
+        if state.down[p]:
+            count[Count.CUT] += bytes_
+            continue
+        whole = fixed.packet[fixed.pace[p], number[Number.MTU]]
+        queue = max(np.int64(0), state.busy[p] - now)
+        held = queue * wire // whole
+        if held > number[Number.BUFFER]:
+            count[Count.DROPPED] += bytes_
+            continue
+        count[Count.QUEUE] = max(count[Count.QUEUE], held)
+        took = fixed.packet[fixed.pace[p], bytes_]
+        begin = now + queue
+        state.busy[p], state.coming[p] = begin + took, now
+        final = hop + 1 == state.path.shape[2] or state.path[ring, g, hop + 1] < 0
+        parcels.time[m] = begin + (took if store or final else 0) + fixed.delay[p]
+        parcels.hop[m] = hop + 1
+        _push(m, many, parcels)
+        many += 1
+    for k in range(high - low):
+        count[Count.SENT] += parcels.sent[k]
+        if parcels.arrived[k, 0] > 0:
+            fold(
+                state.fingerprint, parcels.begin[k], np.int64(state.frm[ring, low + k]) << 32 | state.to[ring, low + k]
+            )
+            fold(state.fingerprint, parcels.arrived[k, 1], parcels.arrived[k, 0])
 
 
 @part
@@ -361,7 +617,7 @@ def _adopt(c, time, fixed, state):
 
 
 @part
-def _cycles(until, budget, fixed, state):
+def _cycles(until, budget, fixed, state, parcels):
     """Let cycles pass that begin before `until`, about `budget` hosts times cycles; says why it ended.
 
     PLAN asks for the schedule of the round after the one of the last cycle: `demand`, a scheduler, and `enter`.
@@ -387,7 +643,7 @@ def _cycles(until, budget, fixed, state):
             _reports(c, time, fixed, state)
         count[Count.FRAMES] += 2 * n
         if _adopt(c, time, fixed, state):
-            _slot(c, fixed, state)
+            _slot(c, fixed, state, parcels)
         count[Count.CYCLE] = c + 1
         if place == slots - number[Number.LEAD] and time + number[GUARD] < count[Count.DEATH]:
             return PLAN
@@ -399,14 +655,14 @@ def rounds(until, budget, fixed, state, want, room, tree, rank, capacity, cost, 
     number, count = fixed.number, state.count
     while True:
         before = count[Count.CYCLE]
-        why = _cycles(until, budget, fixed, state)
+        why = _cycles(until, budget, fixed, state, None)
         budget -= (count[Count.CYCLE] - before) * number[HOSTS]
         if why != PLAN:
             return why
         _demand(count[Count.CYCLE] - 1, fixed, state, want, room)
         grants = fill_slots(want, number[SLOTS], tree, rank, capacity, cost, patience, memory, scratch, out)
         when, src, dst, size, start, ports = out
-        _enter(count[Count.CYCLE] - 1, when[:grants], src, dst, size, start, ports, fixed, state)
+        _enter(count[Count.CYCLE] - 1, when[:grants], src, dst, size, start, ports, None, fixed, state)
 
 
 @part
@@ -417,13 +673,13 @@ def _skip(c, time, until, fixed, state):
     for ring in range(state.rounds.size):
         if state.rounds[ring] >= round_ - 1 and state.many[ring] > 0:
             return False
-    end = min(min(until, _next_start(fixed, state)), count[Count.DEATH])
+    end = min(min(until, _next_start(fixed.known, fixed.start, count, state.waits)), count[Count.DEATH])
     rounds = (end - time) // (number[SLOTS] * number[CYCLE]) - 1
     if rounds < 1:
         return False
     for i in range(number[HOSTS]):
         for j in range(number[HOSTS]):
-            if state.left[i, j] > 0:
+            if state.left[i, j] + state.behind[i, j] > 0:
                 return False
     count[Count.CYCLE] += rounds * number[SLOTS]
     count[Count.SKIPPED] += rounds * number[SLOTS]
@@ -432,8 +688,11 @@ def _skip(c, time, until, fixed, state):
 
 
 @part
-def _enter(c, when, src, dst, size, start, ports, fixed, state):
-    """Write the schedule that was computed in cycle c, of the round after it, into the ring."""
+def _enter(c, when, src, dst, size, start, ports, speed, fixed, state):
+    """Write the schedule that was computed in cycle c, of the round after it, into the ring.
+
+    speed: which of the rates each sender keeps to; None for that of the slowest port of its path.
+    """
     number, count = fixed.number, state.count
     round_ = (c - count[Count.FIRST]) // number[SLOTS] + 1
     ring = round_ % state.rounds.size
@@ -442,18 +701,24 @@ def _enter(c, when, src, dst, size, start, ports, fixed, state):
         state.when[ring, g], state.frm[ring, g], state.to[ring, g] = when[g], src[g], dst[g]
         state.given[ring, g] = size[g]
         hops = start[g + 1] - start[g]
+        slowest = np.int32(fixed.packet.shape[0] - 1)
         for x in range(state.path.shape[2]):
             state.path[ring, g, x] = ports[start[g] + x] if x < hops else -1
-    count[Count.READY] = _sent(c, GO, fixed, state) + number[Number.COMPUTE]
+            if x < hops:
+                slowest = min(slowest, fixed.pace[ports[start[g] + x]])
+        state.speed[ring, g] = slowest
+        if speed is not None:
+            state.speed[ring, g] = speed[g]
+    count[Count.READY] = _sent(c, GO, number, count) + number[Number.COMPUTE]
 
 
 # what Python calls where it makes the schedules
 
 
 @bare
-def cycles(until, budget, fixed, state):
+def cycles(until, budget, fixed, state, parcels):
     """See `_cycles`."""
-    return _cycles(until, budget, fixed, state)
+    return _cycles(until, budget, fixed, state, parcels)
 
 
 @bare
@@ -463,6 +728,6 @@ def demand(c, fixed, state, want, room):
 
 
 @bare
-def enter(c, when, src, dst, size, start, ports, fixed, state):
+def enter(c, when, src, dst, size, start, ports, speed, fixed, state):
     """See `_enter`."""
-    _enter(c, when, src, dst, size, start, ports, fixed, state)
+    _enter(c, when, src, dst, size, start, ports, speed, fixed, state)

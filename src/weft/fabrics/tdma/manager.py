@@ -22,12 +22,13 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.fabrics.tdma.network import Network
-from weft.fabrics.tdma.plan import DEFAULT, Demand, Schedule
+from weft.fabrics.tdma.plan import DEFAULT, NEVER, Demand, Schedule
 from weft.units import Gbps, Rate, Time, us, wire_time
 from weft.wire.pfc import CLASSES, FRAME, GAP, LONGEST_QUANTA, SENDER, Extended, Pause, Pfc
 
 EPOCHS, CYCLES = 1 << 8, 1 << 24  # a frame's number: which manager, and which cycle modulo 2^24
 ANY = 1 << 62  # bytes: room without a limit
+LATE = 1 << 62  # cycle: never
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +40,10 @@ class Report:
     waiting: np.ndarray  # (n,) int64  [j]  bytes for j
     room: np.ndarray | None = None  # (n,) int64  [i]  bytes that can be taken from i; None for any number
     weight: int = 1
+    due: np.ndarray | None = (
+        None  # (n,) int64  [j]  the last cycle in time for j's first bytes; LATE without a deadline
+    )
+    urgent: np.ndarray | None = None  # (n,) int64  [j]  how many these are; all if None
 
     def __post_init__(self):
         for name in ("waiting", "room"):
@@ -188,7 +193,7 @@ class Manager:
         """Take a host's report; the last one counts."""
         n = self.network.hosts
         require(report.host in range(n), "a host that reports", f"from 0 to {n - 1}", report.host)
-        for name in ("waiting", "room"):
+        for name in ("waiting", "room", "due", "urgent"):
             table = getattr(report, name)
             require(table is None or len(table) == n, name, f"a number for each of {n} hosts", np.size(table))
         self._reports[report.host] = report
@@ -196,19 +201,30 @@ class Manager:
         # without a number what the slot under way and the one before carry may or may not be in the report: it is not
         self._seen[report.host] = self._cycle - 2 if report.seen is None else report.seen
 
+    def links(self, alive: np.ndarray | None) -> None:
+        """Plan from now on with the links that are `alive`, (links,) bool; None for all."""
+        self.network = replace(self.network, alive=alive)
+        self._plan.around(self.network)
+
     def demand(self) -> Demand:
         """What may be granted now: what was reported, less what was granted since and has not been seen to be over."""
         n = self.network.hosts
         size, room, weight = np.zeros((n, n), np.int64), np.full((n, n), ANY, np.int64), np.ones(n, np.int64)
-        silent = self.silent()
+        silent, due, urgent = self.silent(), np.full((n, n), NEVER, np.int32), np.full((n, n), ANY, np.int64)
+        coming = self.first + ((self._cycle - self.first) // self.slots + 1) * self.slots  # where the next round begins
         for report in self._reports:
             if report is None or silent[report.host]:
                 continue
             weight[report.host] = report.weight
             size[report.host] = report.waiting
+            if report.due is not None:
+                due[report.host] = np.where(report.due < LATE, np.maximum(report.due - coming, 0), NEVER)
+            if report.urgent is not None:
+                urgent[report.host] = report.urgent
             if report.room is not None:
                 room[:, report.host] = report.room
         size[:, silent] = 0  # nothing is known of their buffers
+        size[self.network.severed] = 0
         oldest = self._seen[~silent].min(initial=self._cycle)
         while self._ledger and self._ledger[0][0] <= oldest:
             self._ledger.popleft()
@@ -218,8 +234,9 @@ class Manager:
             new = cycle > self._seen[dst]
             np.subtract.at(room, (src[new], dst[new]), given[new])
         np.fill_diagonal(size, 0)
-        weighed = weight if (weight != 1).any() else None
-        return Demand(size=np.maximum(size, 0), room=np.maximum(room, 0), weight=weighed)
+        weighed, hurried = weight if (weight != 1).any() else None, due if (due != NEVER).any() else None
+        size, room = np.maximum(size, 0), np.maximum(room, 0)
+        return Demand(size=size, room=room, weight=weighed, due=hurried, urgent=None if hurried is None else urgent)
 
     def silent(self) -> np.ndarray:
         """(n,) bool: hosts that have never reported, or not for too long."""
@@ -301,12 +318,15 @@ class Manager:
     def _orders(self, time, cycle, open_) -> list[Order]:
         """Frames to all hosts; `open_` says to whom each may send. NICs work side by side, each for its switches."""
         at = dict.fromkeys(range(self.nics.count), 0)
-        orders = []
+        orders, more = [], []  # a host that may send to several gets its further frames when all others have theirs
         for nic, host in rotation(self._switches, self.nics.count, cycle):
-            for frame in self._frames(host, open_.get(host, ()), cycle):
-                late = self.nics.late(nic, time) + at[nic] * self.nics.spacing
-                orders.append(Order(time + late, nic, host, frame))
-                at[nic] += 1
+            first, *rest = self._frames(host, open_.get(host, ()), cycle)
+            orders.append(Order(time + self.nics.late(nic, time) + at[nic] * self.nics.spacing, nic, host, first))
+            at[nic] += 1
+            more += [(nic, host, frame) for frame in rest]
+        for nic, host, frame in more:
+            orders.append(Order(time + self.nics.late(nic, time) + at[nic] * self.nics.spacing, nic, host, frame))
+            at[nic] += 1
         self.count.frames += len(orders)
         return orders
 

@@ -40,6 +40,7 @@ class Network:
     graph: Topology
     slot: Time = 300 * us
     buffer: Size = 0  # bytes that a port of a switch may hold for flows that meet there; 0 keeps flows apart
+    alive: np.ndarray | None = None  # (links,) bool  links that are up; None for all
 
     def __post_init__(self):
         require(self.slot > 0, "slot", "more than 0", self.slot)
@@ -65,10 +66,25 @@ class Network:
 
     @cached_property
     def routes(self) -> Routes:
-        """Shortest paths; every host is known to reach every other."""
-        table = routes(self.graph)
-        require_connected(self.graph, table)
+        """Shortest paths; while all links are up every host is known to reach every other."""
+        table = routes(self.graph, self.alive)
+        if self.alive is None:
+            require_connected(self.graph, table)
         return table
+
+    @cached_property
+    def severed(self) -> np.ndarray:
+        """(hosts, hosts) bool: pairs without a way between them."""
+        graph = self.graph
+        part = np.arange(graph.nodes)  # the lowest node that a node is known to reach
+        links = graph.ends if self.alive is None else graph.ends[self.alive]
+        before = None
+        while before is None or (part != before).any():
+            before = part.copy()
+            low = part[links].min(1)
+            for end in (0, 1):
+                np.minimum.at(part, links[:, end], low)
+        return part[: graph.hosts, None] != part[None, : graph.hosts]
 
     @cached_property
     def host_port(self) -> np.ndarray:

@@ -1,12 +1,11 @@
 """The same streams packet by packet, through first-in-first-out ports: what the kernel's slots are held against.
 
-Nothing is shared with the kernel but the windows in which hosts may send. Events are ordered by time and then by the
-order in which they were made.
+Nothing is shared with the kernel but the windows in which hosts may send. In slots in which flows meet the kernel has
+packets too, and this is their twin. Packets that are somewhere at the same moment go in the order of their windows.
 """
 
 import heapq
-from collections import deque
-from itertools import count
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from weft.units import wire_time
@@ -20,6 +19,7 @@ class Window(NamedTuple):
     end: int
     size: int
     path: list[int]
+    rate: int | None = None  # b/s that its packets keep to; that of the host's port if None
 
 
 class Outcome(NamedTuple):
@@ -27,67 +27,90 @@ class Outcome(NamedTuple):
 
     arrived: list[int | None]  # ps at which the last packet of each was there, or None
     bytes: list[int]  # payload of each that arrived
-    queue: int  # most bytes that waited at a port of a switch, the packet on the wire not counted
-    dropped: int  # packets
+    queue: int  # most bytes that a packet found before it at a port of a switch
+    dropped: int  # packets that found no room
+    sent: list[int]  # payload of each that its host put on the wire
+    deliveries: list[tuple[int, int, int]]  # (ps, window, payload) of every packet, in order
+    cut: int  # payload that met a port that is down
 
 
-def carry(
-    windows: list[Window], *, rate: int, mtu: int, overhead: int, delay: int, buffer: int, store: bool
-) -> Outcome:
-    """Send the packets of all windows and wait until the last is there."""
-    events: list[tuple] = []
+@dataclass(kw_only=True)
+class Links:
+    """Ports, and until when each is busy: what windows of later slots find."""
+
+    rate: list[int] | int  # b/s of every port, or of each
+    delay: list[int] | int
+    mtu: int
+    overhead: int
+    buffer: int
+    store: bool
+    down: set[int] = field(default_factory=set)
+    busy: dict[int, int] = field(default_factory=dict)
+
+    def of(self, values, port: int) -> int:
+        """What a port has, where all may have the same."""
+        return values if isinstance(values, int) else values[port]
+
+    def time(self, payload: int, port: int) -> int:
+        """ps of a packet on a port."""
+        return wire_time(payload + self.overhead, self.of(self.rate, port))
+
+
+def carry(windows: list[Window], **links) -> Outcome:
+    """Send the packets of all windows through empty ports and wait until the last is there."""
+    return carry_over(Links(**links), windows)
+
+
+def carry_over(links: Links, windows: list[Window]) -> Outcome:
+    """The same through ports that may be busy, and are left so."""
+    events: list[tuple] = []  # (ps, window, running number, payload, hop): a packet is at a port of its path, or beyond
+    sent = [0] * len(windows)
+    for src in dict.fromkeys(window.src for window in windows):
+        for number, (begin, w, payload) in enumerate(_emitted(links, windows, src, sent)):
+            port = windows[w].path[0]
+            took = links.time(payload, port) if links.store else 0
+            heapq.heappush(events, (begin + took + links.of(links.delay, port), w, number, payload, 1))
     arrived: list[int | None] = [None] * len(windows)
-    payload, order = [0] * len(windows), count()
-    ports: dict[int, deque] = {}  # what waits
-    free: dict[int, int] = {}  # ps from which a port can begin another packet
-    most = dropped = 0
-
-    def length(size):
-        return wire_time(size + overhead, rate)
-
-    def push(time, kind, *rest):
-        heapq.heappush(events, (time, next(order), kind, rest))
-
-    for w, window in enumerate(windows):
-        push(window.begin, "host", w, window.size)
+    got, most, dropped, cut, deliveries = [0] * len(windows), 0, 0, 0, []
     while events:
-        now, _, kind, rest = heapq.heappop(events)
-        if kind == "host":  # a host begins its next packet, if it still may
-            w, left = rest
-            window = windows[w]
-            if left and now < window.end:
-                size = min(left, mtu)
-                begin = max(now, free.get(window.path[0], 0))
-                free[window.path[0]] = begin + length(size)
-                push(begin + (length(size) if store else 0) + delay, "port", w, size, 1)
-                push(begin + length(size), "host", w, left - size)
-        elif kind == "port":  # a packet is at a switch, which queues it for the next port of its path
-            w, size, hop = rest
-            path = windows[w].path
-            if hop == len(path):
-                arrived[w] = now if store else now + length(size)
-                payload[w] += size
-                continue
-            waiting = ports.setdefault(path[hop], deque())
-            queued = sum(bytes_ + overhead for _, bytes_, _ in waiting)
-            if free.get(path[hop], 0) > now and queued + size + overhead > buffer:
-                dropped += 1
-                continue
-            waiting.append((w, size, hop))
-            push(max(now, free.get(path[hop], 0)), "send", path[hop])
-        else:  # a port begins the packet that has waited longest
-            (port,) = rest
-            waiting = ports[port]
-            if not waiting:
-                continue
-            if free.get(port, 0) > now:
-                push(free[port], "send", port)
-                most = max(most, sum(bytes_ + overhead for _, bytes_, _ in waiting))
-                continue
-            w, size, hop = waiting.popleft()
-            free[port] = now + length(size)
-            push(now + (length(size) if store else 0) + delay, "port", w, size, hop + 1)
-            if waiting:
-                push(free[port], "send", port)
-                most = max(most, sum(bytes_ + overhead for _, bytes_, _ in waiting))
-    return Outcome(arrived, payload, most, dropped)
+        now, w, number, payload, hop = heapq.heappop(events)
+        path = windows[w].path
+        if hop == len(path):
+            arrived[w] = now
+            got[w] += payload
+            deliveries.append((now, w, payload))
+            continue
+        port = path[hop]
+        if port in links.down:
+            cut += payload
+            continue
+        wait = max(0, links.busy.get(port, 0) - now)
+        queued = wait * (links.mtu + links.overhead) // links.time(links.mtu, port)
+        if queued > links.buffer:
+            dropped += 1
+            continue
+        most = max(most, queued)
+        links.busy[port] = now + wait + links.time(payload, port)
+        whole = links.store or hop + 1 == len(path)
+        there = (links.busy[port] if whole else now + wait) + links.of(links.delay, port)
+        heapq.heappush(events, (there, w, number, payload, hop + 1))
+    return Outcome(arrived, got, most, dropped, sent, deliveries, cut)
+
+
+def _emitted(links, windows, src, sent):
+    """(ps, window, payload) of the packets of a host: the one that may begin first goes first, then the next."""
+    own = [w for w, window in enumerate(windows) if window.src == src and window.size]
+    free = {w: windows[w].begin for w in own}
+    while own:
+        w = min(own, key=lambda w: (free[w], w))
+        window = windows[w]
+        port, left = window.path[0], window.size - sent[w]
+        begin = max(free[w], links.busy.get(port, 0))
+        if begin >= window.end or not left:
+            own.remove(w)
+            continue
+        payload = min(left, links.mtu)
+        links.busy[port] = begin + links.time(payload, port)
+        free[w] = begin + wire_time(payload + links.overhead, window.rate or links.of(links.rate, port))
+        sent[w] += payload
+        yield begin, w, payload

@@ -22,10 +22,11 @@ class Demand:
     room: np.ndarray | None = None  # (n, n) int64  [i, j]  bytes that j can take from i; None for any number
     weight: np.ndarray | None = None  # (n,) int64  shares of hosts where they compete; None for equal ones
     due: np.ndarray | None = None  # (n, n) int32  [i, j]  slots after which a short flow is late; NEVER for others
+    urgent: np.ndarray | None = None  # (n, n) int64  [i, j]  bytes of which that is true; all of them if None
 
     def __post_init__(self):
         n = len(self.size)
-        for name in ("size", "room", "due"):
+        for name in ("size", "room", "due", "urgent"):
             table = getattr(self, name)
             if table is None:
                 continue

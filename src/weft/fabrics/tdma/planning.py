@@ -123,3 +123,37 @@ class Planning:
                 for t in range(schedule.slots)
             ],
         }
+
+
+FEWEST, MOST = 24, 6144  # hosts that `sustained` tries
+WANTED = {"demand": "random", "size": 1_500_000}  # up to four slots' worth for every pair
+
+
+def measured(scheduler: str, hosts: int, round: Time = 10 * ms, repeat: int = 5) -> dict:
+    """How a scheduler does with drawn demands of so many hosts on one switch, and the ms of CPU time it takes."""
+    found = Planning(hosts=hosts, scheduler=scheduler, round=round, repeat=repeat, **WANTED).facts()
+    keys = ("throughput", "longest_wait_slots", "bound_slots", "compute_ms", "compute_ms_worst", "in_time")
+    return {"scheduler": scheduler, "hosts": hosts} | {key: found[key] for key in keys}
+
+
+def sustained(scheduler: str, round: Time = 10 * ms, watch=lambda row: None) -> tuple[list[dict], int]:
+    """(rows, the most hosts whose rounds were planned within a round): doubling them, then halving what is between.
+
+    `watch` sees every row. The number is that of this machine, to 5 %; 0 if none is in time, MOST if all are.
+    """
+    rows: list[dict] = []
+
+    def try_(hosts):
+        rows.append(measured(scheduler, hosts, round))
+        watch(rows[-1])
+        return rows[-1]["in_time"]
+
+    low, high = 0, FEWEST
+    while high <= MOST and try_(high):
+        low, high = high, 2 * high
+    if high > MOST or low == 0:
+        return rows, low
+    while high - low > low // 20:
+        middle = (low + high) // 2
+        low, high = (middle, high) if try_(middle) else (low, middle)
+    return rows, low

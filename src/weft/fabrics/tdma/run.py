@@ -1,5 +1,7 @@
 """A run of TDMA under way: the arrays that the kernel changes, and the manager's life and death between its steps."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from weft import random
@@ -10,17 +12,19 @@ from weft.fabrics.base import Run
 from weft.fabrics.tdma import kernel
 from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.manager import by_switch
+from weft.fabrics.tdma.plan import NEVER as NO_DEADLINE
 from weft.fabrics.tdma.plan import Demand
 from weft.fabrics.tdma.schedulers import scheduler
 from weft.fabrics.tdma.schedulers.base import room_for
+from weft.fabrics.tdma.schedulers.greedy import HOPS
 from weft.fabrics.tdma.schedulers.roundrobin import SCALE, RoundRobin
-from weft.fabrics.tdma.state import NEVER, Count, Fixed, Number, State, zeros
+from weft.fabrics.tdma.state import NEVER, Count, Fixed, Number, State, parcels_for, zeros
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.units import Mbps, us
 from weft.units import s as second
 from weft.wire.pfc import FRAME
 
-MOST_HOPS = 8  # of a path in a network with loops
+CAUSES = {"full": Count.DROPPED, "dead_host": Count.STRANDED, "link_down": Count.CUT}
 
 
 class SlotRun(Run):
@@ -33,19 +37,29 @@ class SlotRun(Run):
     def __init__(self, fabric: TDMA, demand, seed: int = 0):
         super().__init__(fabric, demand, seed=seed, every=fabric.round)
         network, flows = fabric.network, demand.table
-        self.scheduler = scheduler(fabric.scheduler, network)
+        self.scheduler = self._planner()
         n, graph = network.hosts, network.graph
         self.fixed = _fixed(fabric, flows, seed)
-        hops = 2 * int(network.tree.depth.max()) if network.tree is not None else MOST_HOPS
-        self.state: State = zeros(n, flows, graph.ports, fabric.silence + 3, fabric.slots * n, hops)
+        hops = 2 * int(network.tree.depth.max()) if network.tree is not None else HOPS
+        most = fabric.slots * n + (n * (n - 1) if fabric.meets else 0)
+        self.state: State = zeros(n, flows, graph.ports, fabric.silence + 3, most, hops)
+        streams = n * n if fabric.meets else 1
+        packets = int((network.capacity[network.host_port] // fabric.mtu + 2).sum()) + n * n if fabric.meets else 1
+        self._parcels = parcels_for(n, streams, packets)
+        self._rates = np.unique(graph.rate)
         self.direct = isinstance(self.scheduler, RoundRobin)
         self._want, self._room = np.zeros((n, n), np.int64), np.zeros((n, n), np.int64)
         self._inputs = self._planning(hops) if self.direct else None
-        self.events = _events(fabric, seed)
+        self.events = fabric.changes(seed)
         self.past = 0  # events that have been
         self._replaced = -1  # ps at which a standby takes over from a manager that is dead; -1 for nobody
         self.now = 0
         self._foresee()
+
+    def _planner(self, network=None):
+        """A scheduler with a fresh memory."""
+        options = {"spill": True} if self.fabric.spill else {}
+        return scheduler(self.fabric.scheduler, network or self.fabric.network, **options)
 
     def _planning(self, hops):
         """What round robin needs in the kernel."""
@@ -92,23 +106,40 @@ class SlotRun(Run):
             return kernel.rounds(until, budget, fixed, state, self._want, self._room, *self._inputs)
         while True:
             before = int(state.count[Count.CYCLE])
-            why = kernel.cycles(until, budget, fixed, state)
+            why = kernel.cycles(until, budget, fixed, state, self._parcels)
             cycle = int(state.count[Count.CYCLE])
             budget -= (cycle - before) * self.fabric.nodes
             if why != kernel.PLAN:
                 return why
             kernel.demand(cycle - 1, fixed, state, self._want, self._room)
-            made = self.scheduler.plan(Demand(size=self._want.copy()), self.fabric.slots)
-            arrays = made.when, made.src, made.dst, made.size, made.first, made.ports
+            demand = Demand(size=self._want.copy(), due=self._due(cycle - 1), urgent=self.state.hurry)
+            made = self.scheduler.plan(demand, self.fabric.slots)
+            arrays = made.when, made.src, made.dst, made.size, made.first, made.ports, self._speeds(made)
             kernel.enter(cycle - 1, *arrays, fixed, state)
+
+    def _speeds(self, made):
+        """(grants,) int32: which of the rates each sender keeps to."""
+        return np.searchsorted(self._rates, made.rate).astype(np.int32)
+
+    def _due(self, cycle):
+        """(n, n) int32: slots of the round after the one of `cycle` in time for short flows; None without deadlines."""
+        due, count = self.state.due, self.state.count
+        if not self.fabric.urgent or (due == NEVER).all():
+            return None
+        first, slots = int(count[Count.FIRST]), self.fabric.slots
+        coming = first + ((cycle - first) // slots + 1) * slots
+        unheard = (self.state.heard < 0) | (self.state.heard + self.fabric.silence * slots < cycle)
+        timely = (due < NEVER) & ~unheard[:, None]
+        return np.where(timely, np.maximum(due - coming, 0), NO_DEADLINE).astype(np.int32) if timely.any() else None
 
     def compile(self):
         self._step(0, 0)
         if not self.direct:  # on a state and a scheduler of their own
             other = zeros(self.fabric.nodes, self.demand.table, len(self.state.busy), 2, 1, self.state.path.shape[2])
             kernel.demand(0, self.fixed, other, self._want, self._room)
-            made = scheduler(self.fabric.scheduler, self.fabric.network).plan(Demand(size=0 * self._want), 1)
-            kernel.enter(0, made.when, made.src, made.dst, made.size, made.first, made.ports, self.fixed, other)
+            made = self._planner().plan(Demand(size=0 * self._want), 1)
+            arrays = made.when, made.src, made.dst, made.size, made.first, made.ports, self._speeds(made)
+            kernel.enter(0, *arrays, self.fixed, other)
 
     def change(self):
         now = self.next_change
@@ -117,6 +148,10 @@ class SlotRun(Run):
             self.past += 1
             if kind == "node":
                 self.state.dead[which] = not up
+            elif kind == "link":
+                self.state.down[2 * which : 2 * which + 2] = not up
+            elif kind == "known":
+                self._learn()
             elif up:
                 self._begin(now)
             elif self.fabric.patience is not None:
@@ -125,11 +160,24 @@ class SlotRun(Run):
             self._begin(now)
         self._despair()
 
+    def _learn(self):
+        """Let the manager plan with the links that it knows to be up."""
+        alive = np.ones(len(self.fabric.network.graph.ends), bool)
+        for _, kind, which, up in self.events[: self.past]:
+            if kind == "known":
+                alive[which] = up
+        network = replace(self.fabric.network, alive=None if alive.all() else alive)
+        self.state.severed[:] = network.severed
+        self.scheduler.around(network)
+
     def _despair(self):
-        """Do not wait for flows whose ends are dead for good."""
-        back = {which for _, kind, which, up in self.events[self.past :] if kind == "node" and up}
-        gone = np.array([h not in back for h in range(self.fabric.nodes)]) & self.state.dead
-        never = (gone[self.fixed.src] | gone[self.fixed.dst]) & (self.state.finish < 0)
+        """Do not wait for flows whose ends are dead, or apart, for good."""
+        back = {(kind, which) for _, kind, which, up in self.events[self.past :] if up}
+        gone = np.array([("node", h) not in back for h in range(self.fabric.nodes)]) & self.state.dead
+        links = range(len(self.fabric.network.graph.ends))
+        hope = np.array([not self.state.down[2 * link] or ("link", link) in back for link in links])
+        apart = replace(self.fabric.network, alive=hope).severed[self.fixed.src, self.fixed.dst]
+        never = (gone[self.fixed.src] | gone[self.fixed.dst] | apart) & (self.state.finish < 0)
         never = beyond_help(self.demand.table, never)
         self.state.count[Count.GOAL] = len(never) - int(never.sum())
 
@@ -154,7 +202,9 @@ class SlotRun(Run):
         state.rounds[:] = -1
         state.heard[:] = -1
         state.seen[:] = -1
-        self.scheduler = scheduler(self.fabric.scheduler, self.fabric.network)
+        state.due[:] = NEVER
+        self.scheduler = self._planner()
+        self._learn()
         self._inputs = self._planning(state.path.shape[2]) if self.direct else None
         self._replaced = -1
 
@@ -165,16 +215,17 @@ class SlotRun(Run):
         return {
             "delivered_bytes": self.state.got.sum(0),
             "finished": self.finished,
-            "waiting": int(self.state.left.sum()) // mtu,
-            "lost": int(count[Count.DROPPED] + count[Count.STRANDED]) // mtu,
+            "waiting": int(self.state.left.sum() + self.state.behind.sum()) // mtu,
+            "lost": sum(int(count[which]) // mtu for which in CAUSES.values()),
         }
 
     def monitors(self, thorough=True):
         count = self.state.count
-        inside = int(self.state.left.sum()) + int(self.state.got.sum())
+        inside = sum(int(table.sum()) for table in (self.state.left, self.state.behind, self.state.got))
+        law = "no_link_beyond_its_slot" if self.fabric.meets else "no_link_twice_in_a_slot"
         return {
             "conservation": int(inside != int(count[Count.OFFERED])),
-            "no_link_twice_in_a_slot": int(count[Count.REUSED]),
+            law: int(count[Count.REUSED]),
             "receive_buffers": int(count[Count.OVERFLOWS]),
         }
 
@@ -217,6 +268,8 @@ class SlotRun(Run):
             array[:] = arrays[name]
         self.scheduler.restore({name.partition(".")[2]: array for name, array in arrays.items() if "." in name})
         self.now, self.past, self._replaced = arrays["clock"].tolist()
+        if any(kind == "known" for _, kind, _, _ in self.events[: self.past]):
+            self._learn()
 
     def observe(self) -> Observation:
         fabric, state, c = self.fabric, self.state, self.state.count
@@ -245,7 +298,15 @@ class SlotRun(Run):
                 "missed_frames": int(c[Count.MISSED]),
                 "late_schedule": int(c[Count.LATE]),
                 "without_stop": int(c[Count.OVERRUNS]),
+                "shared": int(c[Count.SHARED]),
             },
+            "demand": {
+                "granted_bytes": int(c[Count.GIVEN]),
+                "sent_bytes": int(c[Count.SENT]),
+                "not_there_bytes": int(c[Count.ABSENT]),
+                "not_reported_bytes": int(c[Count.BEYOND]),
+            },
+            "deadlines": self._deadlines(),
             "overlap": {
                 "streams": int(c[Count.OVERLAPS]),
                 "mingled": int(c[Count.INTERLEAVED]),
@@ -262,7 +323,7 @@ class SlotRun(Run):
             carried={"sent": int(c[Count.PACKETS]), "streams": int(c[Count.STREAMS])},
             queue=Queue(max=-(-queue // packet), max_bytes=queue),
             lost=Lost(
-                causes={"full": int(c[Count.DROPPED]) // fabric.mtu, "dead_host": int(c[Count.STRANDED]) // fabric.mtu},
+                causes={cause: int(c[which]) // fabric.mtu for cause, which in CAUSES.items()},
                 flows=len(flows) - int(c[Count.GOAL]),
             ),
             half=self.half and (self.half[0], self.half[1]["delivered_bytes"]),
@@ -273,6 +334,14 @@ class SlotRun(Run):
             work={"cycles": int(c[Count.CYCLE]), "node_slots": self.work, "seconds": self.seconds},
             notes=tuple(self._notes()),
         )
+
+    def _deadlines(self):
+        """How many flows had one, and of those done how many were late; the others are not done."""
+        fabric, state = self.fabric, self.state
+        timed = (self.fixed.size <= fabric.urgent) & (state.begun >= 0)
+        took = state.finish - state.begun
+        late = timed & (state.finish >= 0) & (took > fabric.deadline)
+        return {"flows": int(timed.sum()), "late": int(late.sum()), "open": int((timed & (state.finish < 0)).sum())}
 
     def _notes(self):
         mingled = int(self.state.count[Count.INTERLEAVED])
@@ -323,14 +392,18 @@ def _fixed(fabric, flows, seed) -> Fixed:
         Number.MTU: fabric.mtu, Number.OVERHEAD: fabric.overhead, Number.STORE: int(fabric.switching == "store"),
         Number.BUFFER: fabric.buffer, Number.SEND: limit(fabric.send_buffer),
         Number.RECEIVE: limit(fabric.receive_buffer), Number.DRAIN: limit(fabric.reading),
-        Number.SILENCE: fabric.silence,
+        Number.SILENCE: fabric.silence, Number.WRITE: limit(fabric.writing),
+        Number.TREND: int(fabric.estimate == "trend"), Number.URGENT: fabric.urgent, Number.DEADLINE: fabric.deadline,
+        Number.SHARE: fabric.share if fabric.meets else -1,
     }  # fmt: skip
     short = flows.size <= fabric.short
     ways = np.full((n, n, 1), -1, np.int32) if not short.any() else _ways(network)
     return Fixed(
         number=np.array([number[k] for k in Number], np.int64),
         keys=np.array([random.key(seed, stream) for stream in (kernel.REACTIONS, kernel.LOSSES)], np.uint64),
-        packet=fabric.packets(fabric.rate),
+        packet=np.stack([fabric.packets(rate) for rate in np.unique(graph.rate).tolist()]),
+        pace=np.repeat(np.searchsorted(np.unique(graph.rate), graph.rate), 2).astype(np.int32),
+        capacity=network.capacity,
         aside=fabric.packets(fabric.reserve or 1), delay=np.repeat(graph.delay, 2), own=network.host_port,
         nic=nic.astype(np.int32), before=before, firsts=firsts, switches=np.array([len(s) for s in own], np.int64),
         frames=np.array([sum(map(len, s)) for s in own], np.int64), place=place, mates=mates,
@@ -362,13 +435,3 @@ def _shortest(network, i, j) -> list[int]:
     while (group := way.table[way.row[receiver[path[-1]]], way.anchor[j]]) != HERE:
         path.append(int(way.choices[way.first[group] + i % way.count[group]]))
     return [*path, int(way.down[j])]
-
-
-def _events(fabric, seed) -> list[tuple[int, str, int, bool]]:
-    """(ps, kind, which, whether it comes back) of what the plan of failures says, in order."""
-    out = []
-    for outage in fabric.outages(seed):
-        out.append((outage.at, outage.what, outage.which[0], False))
-        if outage.until is not None:
-            out.append((outage.until, outage.what, outage.which[0], True))
-    return sorted(out)

@@ -57,6 +57,10 @@ class Scheduler:
         """A schedule of `slots` slots."""
         raise NotImplementedError
 
+    def around(self, network: Network) -> None:
+        """Plan for the same network some of whose links are down; pairs that are severed must have no demand."""
+        self.network = network
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What it remembers from round to round, by name; `restore` writes into the same arrays."""
         return {}

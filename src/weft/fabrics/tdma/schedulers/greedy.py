@@ -166,8 +166,8 @@ def _amount(i, j, left, spill, buffer, ways, load):
 def fill(left, due, slots, spill, buffer, alike, ways, load, order, pointer, out, rates):
     """Fill `slots` slots from left[i, j], which is used up. Returns how many grants there are.
 
-    due (m, 3) int32: [deadline, i, j], the earliest first. alike: all links have one rate. order (n,) and pointer (n,)
-    are the scheduler's memory: who sends first, and to whom.
+    due (m, 4) int64: [deadline, i, j, bytes], the earliest first; the bytes are used up. alike: all links have one
+    rate. order (n,) and pointer (n,) are the scheduler's memory: who sends first, and to whom.
     """
     when, src, dst, size, start, ports = out
     n = left.shape[0]
@@ -205,7 +205,7 @@ def fill(left, due, slots, spill, buffer, alike, ways, load, order, pointer, out
             while True:
                 if urgent:
                     j = np.int64(due[turn, 2])
-                    if left[i, j] == 0 or lap == 1:
+                    if left[i, j] == 0 or due[turn, 3] <= 0 or lap == 1:
                         break
                     lap = 1
                 else:  # the next host at or after the pointer that may get something; around once
@@ -252,7 +252,9 @@ def fill(left, due, slots, spill, buffer, alike, ways, load, order, pointer, out
                 left[i, j] -= b
                 if left[i, j] == 0:
                     wants[i, j >> 6] &= ~(_1 << np.uint64(j & 63))
-                if not urgent:
+                if urgent:
+                    due[turn, 3] -= b
+                else:
                     pointer[i] = (j + 1) % n
                 sent[i] = True
                 if (buffer == 0 and load.rates[down] >= ways.rate[down]) or load.bytes[down] >= ways.capacity[down]:
@@ -283,20 +285,24 @@ class Greedy(Scheduler):
     def __init__(self, network, spill: bool = False):
         super().__init__(network)
         self.spill = spill
-        way, n = network.routes, network.hosts
+        n = network.hosts
+        self.around(network)
+        zeros = [np.zeros(network.graph.ports, np.int64) for _ in Load._fields]
+        self._load = Load(*zeros)
+        self.order = np.arange(n, dtype=np.int32)
+        self.pointer = (np.arange(n, dtype=np.int32) + 1) % n
+
+    def around(self, network):
+        self.network, way = network, network.routes
         _, receiver = network.graph.port_ends()
         distance = _distances(network, way)
-        self._hops = int(distance[distance <= HOPS].max()) + 2
-        require(self._hops < HOPS, "a path", f"of fewer than {HOPS} hops", self._hops)
+        self.hops = int(distance[distance <= HOPS].max(initial=0)) + 2
+        require(self.hops < HOPS, "a path", f"of fewer than {HOPS} hops", self.hops)
         self._unit = int(np.gcd.reduce(network.rate))
         narrow = np.zeros((*way.table.shape, 2), np.int64)
         units = network.rate // self._unit
         self._ways = Ways(*way, receiver, network.host_port, units, network.capacity, narrow)  # type: ignore[call-arg]
         _narrow(self._ways, np.argsort(distance, axis=0, kind="stable").astype(np.int32), narrow)
-        zeros = [np.zeros(network.graph.ports, np.int64) for _ in Load._fields]
-        self._load = Load(*zeros)
-        self.order = np.arange(n, dtype=np.int32)
-        self.pointer = (np.arange(n, dtype=np.int32) + 1) % n
 
     def arrays(self):
         return {"order": self.order, "pointer": self.pointer, "waiting": self._load.waiting}
@@ -308,16 +314,17 @@ class Greedy(Scheduler):
     def plan(self, demand, slots):
         self._check(demand, slots)
         network = self.network
-        due = np.zeros((0, 3), np.int32)
+        due = np.zeros((0, 4), np.int64)
         if demand.due is not None:
             i, j = np.nonzero((demand.due < NEVER) & (demand.want > 0))
             when = demand.due[i, j]
             kept = np.lexsort((j, i, when))
-            due = np.stack([when, i, j], axis=1)[kept].astype(np.int32)
+            some = demand.want if demand.urgent is None else np.minimum(demand.want, demand.urgent)
+            due = np.stack([when, i, j, some[i, j]], axis=1)[kept].astype(np.int64)
         alike = bool((network.rate == network.rate[0]).all())
         pairs = 0 if alike and network.buffer == 0 else np.count_nonzero(demand.want)
         room = slots * network.hosts + pairs + 1  # a grant has a slot of its own, or is the last of its pair
-        out, rates = room_for(room, self._hops), np.empty(room, np.int64)
+        out, rates = room_for(room, self.hops), np.empty(room, np.int64)
         grants = fill(
             demand.want.copy(), due, slots, self.spill, network.buffer, alike, self._ways, self._load, self.order,
             self.pointer, out, rates,

@@ -1,4 +1,4 @@
-"""Round robin and greedy once more, one pair and one link at a time: to be read, and for kernels to be checked against.
+"""Round robin, greedy and Birkhoff once more, one pair and one link at a time: twins of the kernels, to be read.
 
 Each `plan(demand, slots)` returns [(slot, src, dst, bytes, rate, [port, …]), …].
 """
@@ -124,6 +124,8 @@ class Greedy:
         urgent = []
         if demand.due is not None:
             urgent = sorted((int(demand.due[i, j]), i, j) for i, j in left if left[i, j] and demand.due[i, j] < NEVER)
+        some = demand.want if demand.urgent is None else demand.urgent
+        rush = {(i, j): min(left[i, j], int(some[i, j])) for _, i, j in urgent}
         grants = []
 
         def attempt(t, i, j):
@@ -142,8 +144,10 @@ class Greedy:
         for t in range(slots):
             flows, sent = {}, set()  # port -> [(bytes, rate), …]
             for _, i, j in urgent:
-                if left[i, j]:
+                before = left[i, j]
+                if before and rush[i, j] > 0:
                     attempt(t, i, j)
+                    rush[i, j] -= before - left[i, j]
             for i in list(self.hosts):
                 begin = self.pointer[i]
                 for k in range(n):
@@ -226,3 +230,74 @@ class Greedy:
 
         rest = onward(int(self.receiver[own]))
         return None if rest is None else [own, *rest]
+
+
+class Birkhoff:
+    """Batches of permutations on one switch; a matching is completed row by row, along a shortest augmenting path."""
+
+    def __init__(self, network):
+        self.network, self.batch = network, []
+
+    def plan(self, demand, slots):
+        network, n = self.network, self.network.hosts
+        own = network.host_port.tolist()
+        left = {(i, j): int(demand.want[i, j]) for i in range(n) for j in range(n)}
+        most, grants = max(1, slots // max(1, n - 1)), []
+        for t in range(slots):
+            if not self.batch:
+                if not any(left.values()):
+                    break
+                units = [[min(-(-left[i, j] // self._block(i, j)), most) for j in range(n)] for i in range(n)]
+                self.batch = [row for length, row in decompose(units) for _ in range(length)]
+            for i, j in enumerate(self.batch.pop(0)):
+                given = min(left[i, j], self._block(i, j))
+                if given:
+                    left[i, j] -= given
+                    path = [own[i], own[j] ^ 1]
+                    grants.append((t, i, j, given, min(int(network.rate[p]) for p in path), path))
+        return grants
+
+    def _block(self, i, j):
+        """Bytes of a pair in a slot."""
+        own = self.network.host_port
+        return min(int(self.network.capacity[own[i]]), int(self.network.capacity[own[j] ^ 1]))
+
+
+def decompose(units):
+    """[(how often, [column of each row]), …] that add up to `units`, padded so that all rows and columns are equal."""
+    n = len(units)
+    full = [list(row) for row in units]
+    most = max([sum(row) for row in full] + [sum(column) for column in zip(*full, strict=True)])
+    for i in range(n):
+        for j in range(n):
+            missing = min(most - sum(full[i]), most - sum(row[j] for row in full))
+            full[i][j] += missing
+    partner, out = [None] * n, []
+    while any(full[0]):
+        for root in range(n):
+            if partner[root] is None:
+                _augment(full, partner, root)
+        length = min(full[i][partner[i]] for i in range(n))
+        out.append((length, list(partner)))
+        for i in range(n):
+            full[i][partner[i]] -= length
+            if full[i][partner[i]] == 0:
+                partner[i] = None
+    return out
+
+
+def _augment(full, partner, root):
+    """Give row `root` a column, moving others along the shortest chain: rows in the order in which they are met."""
+    came, queue = {}, [root]  # column -> the row from which it was reached
+    for i in queue:
+        for j in range(len(full)):
+            if not full[i][j] or j in came:
+                continue
+            came[j] = i
+            if j not in partner:
+                while True:
+                    i = came[j]
+                    j, partner[i] = partner[i], j
+                    if i == root:
+                        return
+            queue.append(partner.index(j))
