@@ -22,6 +22,7 @@ _WHERE = {
     "Crossbar": "weft.fabrics.crossbar",
     "Packet": "weft.fabrics.packet",
     "Merchant": "weft.fabrics.merchant.fabric",
+    "Torus": "weft.fabrics.torus",
     "TDMA": "weft.fabrics.tdma",
     "Ideal": "weft.fabrics.ideal",
     "Stardust": "weft.fabrics.stardust",

@@ -22,6 +22,7 @@ from weft.units import param, parse_rate, parse_size, parse_time, show_rate, sho
 REQUIRED = MISSING
 _QUANTITIES = {"time": (parse_time, show_time), "rate": (parse_rate, show_rate), "size": (parse_size, show_size)}
 Hex = Annotated[bytes, "hex"]  # bytes, typed and shown as pairs of hexadecimal digits
+Shape = Annotated[tuple[int, ...], "shape"]  # whole numbers, typed and shown as 8x8x8
 _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -80,6 +81,8 @@ class Parameter:
             return word
         if isinstance(value, bytes):
             return value.hex()
+        if self.kind == "shape":
+            return "x".join(map(str, value))
         if self.kind in _QUANTITIES:
             parse, show = _QUANTITIES[self.kind]
             short = show(value).replace(" ", "")
@@ -235,6 +238,16 @@ def _hex(name, value):
         raise BadInput(f"{name} must be pairs of hexadecimal digits, not {shown!r}") from None
 
 
+def _shape(name, value):
+    parts = value.lower().replace("×", "x").split("x") if isinstance(value, str) else value
+    try:
+        if isinstance(parts, bool | int | float | bytes):
+            raise BadInput
+        return tuple(_int(name, part) for part in parts)
+    except (BadInput, TypeError):
+        raise BadInput(f"{name} must look like 8x8x8, not {_bare(value)}") from None
+
+
 def _bare(value):
     return repr(value) if isinstance(value, str) else str(value)
 
@@ -249,6 +262,7 @@ _READ: dict[str, Callable] = {
     "bool": _bool,
     "str": _str,
     "hex": _hex,
+    "shape": _shape,
     **{kind: _reader(parse) for kind, (parse, _) in _QUANTITIES.items()},
 }
 _SAID = ("help", "also", "positional", "metavar", "words")

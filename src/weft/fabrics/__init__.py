@@ -5,6 +5,7 @@ FABRICS = {
     "crossbar": "weft.fabrics.crossbar:Crossbar",
     "packet": "weft.fabrics.packet:Packet",
     "merchant": "weft.fabrics.merchant.fabric:Merchant",
+    "torus": "weft.fabrics.torus:Torus",
     "tdma": "weft.fabrics.tdma:TDMA",
     "ideal": "weft.fabrics.ideal:Ideal",
     "stardust": "weft.fabrics.stardust:Stardust",

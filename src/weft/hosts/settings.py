@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from weft.errors import BadInput, require
 from weft.parameters import parameters
@@ -29,6 +29,8 @@ MOST = 10**9  # of whatever is counted: packets, bytes, rounds
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What a transport is set to. Packets are full-size ones; their size is the fabric's MTU."""
+
+    transports: ClassVar[tuple[str, ...]] = TRANSPORTS  # that there are; a network may have one of its own
 
     transport: str = param("tcp", "protocol")
     header: int = param(
@@ -123,7 +125,7 @@ class Settings:
     source: str = param("", "where the values come from")
 
     def __post_init__(self):
-        require(self.transport in TRANSPORTS, "transport", f"one of {', '.join(TRANSPORTS)}", self.transport)
+        require(self.transport in self.transports, "transport", f"one of {', '.join(self.transports)}", self.transport)
         require(self.routing in ROUTINGS, "routing", f"one of {', '.join(ROUTINGS)}", self.routing)
         require(self.nic in NICS, "nic", f"one of {', '.join(NICS)}", self.nic)
         for name in ("header", "control", "ack_delay", "rate_step", "rate_leap"):

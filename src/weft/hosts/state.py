@@ -16,14 +16,15 @@ from weft.engine.events import CLOCK, EVENT
 from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, view
 from weft.engine.views import fields, pointer
-from weft.hosts.settings import LEAST, NICS, ROUTINGS, TRANSPORTS, WIRE
+from weft.hosts.settings import LEAST, NICS, ROUTINGS, WIRE
 from weft.units import wire_time
 
 # Kinds of rows. Those below FIRST_TIMER are the network's to release: packets of hosts, then what the network itself
 # sends or schedules, from OWN on. The others are timers of hosts.
 DATA, ACK, NACK, PULL, CNP = 1, 2, 3, 4, 5
 OWN, FIRST_TIMER = 6, 17
-RTO, DELAYED, PACE, TURN, ALPHA, RAISE, HAND = 17, 18, 19, 20, 21, 22, 23
+RTO, DELAYED, PACE, TURN, ALPHA, RAISE, HAND, LOST = 17, 18, 19, 20, 21, 22, 23, 24
+OWN_TIMER = 25  # from here on: timers of a transport that is a network's own
 
 # Flags of a packet.
 MARKED, ECHO, TRIMMED, BOUNCED, AGAIN, URGENT = 1, 2, 4, 8, 16, 32
@@ -185,6 +186,7 @@ PARAMETERS = (
     ("rto_min", "rto_first", "rto_max", "ack_delay"),
     ("scoreboard", "pull_gap", "cnp_gap", "alpha_gap", "raise_gap", "raise_bytes", "fast_rounds"),
     ("rate_step", "rate_leap", "rate_min"),
+    ("notice",),  # ps after which a sender knows of a loss without an acknowledgement, or 0 where it never does
     ("classes", "prefer"),  # the network's: what may pass data at a host's port, and how often before data has a turn
 )
 PLACES = (
@@ -291,7 +293,7 @@ def begin(arrays: Arrays, fabric, flows, *, seed: int, shift: int, paths: int = 
     events.schedule(arrays.world, vars(arrays), shift=shift, ties=fabric.ties, seed=seed)
     set_ = fabric.settings
     values = {
-        "transport": TRANSPORTS.index(set_.transport),
+        "transport": set_.transports.index(set_.transport),
         "routing": ROUTINGS.index(set_.routing),
         "nic": NICS.index(set_.nic if set_.transport != "dcqcn" else "fifo"),  # whose NIC takes flows in turn anyway
         "reach": _reach(set_),
@@ -307,6 +309,7 @@ def begin(arrays: Arrays, fabric, flows, *, seed: int, shift: int, paths: int = 
         "pull_gap": wire_time(fabric.wire_size, fabric.link),
         "classes": classes,
         "prefer": prefer,
+        "notice": getattr(set_, "notice", 0),
         "free_slot": -1,
         "first_out": -1,
         "has_room": -1,
@@ -343,11 +346,18 @@ def _blocks(set_) -> int:
 
 @hot
 def lose(s, r):
-    """End packet r, which is lost: fold that into the fingerprint and free its row."""
+    """End packet r, which is lost: fold that into the fingerprint and free its row.
+
+    Where senders are told of losses (`notice`), the row becomes the timer that tells them: LOST.
+    """
     p = packet_at(s, r)
     fold(print_(s), s.now, ~((np.int64(p.id) << 32) | np.int64(p.seq)))
-    events.give(s, rows(s), r)
     s.conserved_out += 1
+    if s.notice > 0:
+        p.kind = LOST
+        events.push(s, rows(s), r, s.now + s.notice)
+    else:
+        events.give(s, rows(s), r)
 
 
 @view

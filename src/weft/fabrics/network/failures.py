@@ -142,7 +142,9 @@ def cut_off(changes: list[Change], graph: Topology) -> np.ndarray:
 
 
 def _inner(kind, graph):
-    """Links between switches, all switches, or all hosts."""
+    """Links between switches, all switches, or all hosts; all links where hosts are joined directly."""
+    if kind == "link" and not graph.switches:
+        return np.arange(len(graph.ends))
     if kind == "link":
         return np.flatnonzero((graph.ends >= graph.hosts).all(1))
     if kind == "node":

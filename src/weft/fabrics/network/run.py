@@ -39,6 +39,7 @@ class NetworkRun(Run):
     budget = 20_000
     inspect_every = 1 << 20
     inspect_samples = 16
+    tables = st.TABLES  # arrays that kernels reach through the world
 
     def __init__(self, fabric, flows, seed=0):
         super().__init__(fabric, flows, seed=seed, every=20 * us)
@@ -307,9 +308,9 @@ class NetworkRun(Run):
         yield from calendar.limits(given["waits"], self.state.waits, len(given["successors"]))
 
     def restore(self, arrays):
-        names = [field.name for field in fields(st.State)]
+        names = [field.name for field in fields(self.state)]
         shapes = {name: (arrays[name].shape, arrays[name].dtype) for name in names}
-        self.state = state = st.State(**memory.zeros(shapes))
+        self.state = state = type(self.state)(**memory.zeros(shapes))
         for name in names:
             getattr(state, name)[...] = arrays[name]
-        bind(state.world, **{name: getattr(state, name) for name in (*events.ARRAYS, *st.TABLES)})
+        bind(state.world, **{name: getattr(state, name) for name in (*events.ARRAYS, *self.tables)})

@@ -2,6 +2,7 @@
 
 import heapq
 from collections import deque
+from typing import ClassVar
 
 from weft.engine.calendar import Calendar
 from weft.engine.fingerprint import Fingerprint
@@ -35,6 +36,8 @@ class Hosts:
     """
 
     classes, prefer = 0, 255  # what may pass data at a host's port, and how often before data has a turn
+    protocols: ClassVar[dict] = FLOWS  # by the name of the transport; a network may have one of its own
+    nic_kinds: ClassVar[dict] = {"dcqcn": RdmaNic}  # of transports whose flows the NIC takes in turn
     most_paths = 1  # the largest number of paths between two hosts
 
     def __init__(self, fabric, flows, seed):
@@ -51,8 +54,10 @@ class Hosts:
         self.count = dict.fromkeys(("drops", "resent", "timeouts"), 0)
         self.moments = deque()  # (time, action): what is done to the network just before `time`
         self.pullers = [Puller(self) for _ in range(fabric.hosts)]
-        self.nics = [(RdmaNic if self.set.transport == "dcqcn" else FairNic)(self, h) for h in range(fabric.hosts)]
-        self.fair = self.set.nic == "fair" and self.set.transport != "dcqcn"
+        kind = self.nic_kinds.get(self.set.transport, FairNic)
+        self.nics = [kind(self, h) for h in range(fabric.hosts)]
+        self.fair = self.set.nic == "fair" and kind is FairNic
+        self.notice = getattr(self.set, "notice", 0)
 
     # what a network gives
 
@@ -101,7 +106,7 @@ class Hosts:
             if self.calendar and self.calendar.next == min(nexts):
                 self.now, f = self.calendar.next, self.calendar.pop()
                 self.live += 1
-                FLOWS[self.set.transport](self, f).begin()
+                self.protocols[self.set.transport](self, f).begin()
             else:
                 self.now, _, _, event = heapq.heappop(self.agenda)
                 event.action()
@@ -118,6 +123,8 @@ class Hosts:
         """A packet is lost on its way."""
         self.count["drops"] += 1
         self.print.fold(self.now, ~((packet.flow.f if packet.flow else -1) << 32 | packet.seq & 0xFFFFFFFF))
+        if self.notice:
+            self.at(self.now + self.notice, lambda: packet.flow.open and packet.flow.on_lost(packet))
 
     def deliver(self, packet):
         """A packet has reached its host."""

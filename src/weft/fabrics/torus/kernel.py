@@ -1,0 +1,202 @@
+"""The kernels of a torus: packets from node to node, the loop of hosts for each transport, and what failures need."""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.bits import prefetch
+from weft.engine.jit import bare, hot, part
+from weft.fabrics.network.kernel import prefetch_port
+from weft.fabrics.network.state import port_at
+from weft.fabrics.network.switches import accept_fifo, fail, follow, repair
+from weft.fabrics.torus import r2c2, water
+from weft.fabrics.torus.r2c2 import R2C2, hopeless
+from weft.fabrics.torus.state import TOLD, cast, entry_at, landed, loads, picks, port_of, toward, waypoint
+from weft.hosts import loop, tcp
+from weft.hosts.flow import Transport, close_slot
+from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network, none_waiting
+from weft.hosts.state import flow_at, lose, packet_at, rows
+
+__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "give_up", "mend", "reload", "spread")
+
+@hot
+def route(s, r, node):
+    """The port by which packet r leaves `node`, or NONE if there is no way."""
+    p = packet_at(s, r)
+    target = np.int64(p.dst)
+    if s.valiant == 1:
+        way = np.int64(waypoint(s)[r])
+        if way == node:
+            waypoint(s)[r] = events.NONE
+        elif way != events.NONE:
+            target = way
+    choice = picks(s)[toward(s)[np.uint64(target), np.uint64(node)]]
+    count = np.uint32(choice[0])
+    if count <= 1:
+        return np.int64(port_of(s)[np.uint64(node), choice[1]]) if count == 1 else np.int64(events.NONE)
+    path = np.uint32(p.path)
+    left = path // count
+    turn = path - left * count
+    if left == 0:  # its number is used up: go on by where it is
+        turn = (turn + np.uint32(node)) % count
+    p.path = left
+    return np.int64(port_of(s)[np.uint64(node), choice[np.uint64(1) + np.uint64(turn)]])
+
+
+@part
+def pass_on(s, r, node):
+    """Pass packet r on from `node`."""
+    k = route(s, r, node)
+    if k == events.NONE:
+        s.drop_route += 1
+        lose(s, r)
+    else:
+        accept_fifo(s, r, k)
+
+
+@part
+def forward(s, r, host):
+    """Take packet r from its node, with a random node to go by where Valiant is on."""
+    if s.valiant == 1:
+        p = packet_at(s, r)
+        nodes = np.uint32(s.toward_size)
+        left = np.uint32(p.path) // nodes
+        way = np.int64(np.uint32(p.path) - left * nodes)
+        p.path = left
+        there = way == host or toward(s)[way, host] != 0
+        onward = way == p.dst or toward(s)[p.dst, way] != 0
+        waypoint(s)[r] = way if there and onward else events.NONE
+    pass_on(s, r, host)
+
+
+@part
+def arrive(s, r):
+    """Packet r has crossed its port. True if it has reached its node."""
+    p = packet_at(s, r)
+    s.hops += 1
+    port = port_at(s, p.port)
+    if p.epoch != port.epoch:
+        s.drop_down += 1
+        lose(s, r)
+        return False
+    follow(s, np.int64(p.port))
+    node = np.int64(port.to)
+    if node == p.dst and (s.valiant == 0 or waypoint(s)[r] == events.NONE or waypoint(s)[r] == node):
+        return True
+    pass_on(s, r, node)
+    return False
+
+
+@part
+def one_path(s, src, dst):
+    """For transports that do not walk all paths in turn."""
+    return 1
+
+
+@hot
+def look_ahead(s):
+    """Prefetch the next ports, the packets that wait there, and with every event one row more of the next bucket."""
+    prefetch_port(s, np.int64(packet_at(s, s.later_row).port))
+    e = packet_at(s, s.next_row)
+    prefetch(rows(s), np.int64(port_at(s, e.port).head))
+
+
+NETWORK = Network(
+    forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=loop.nothing_ahead
+)
+
+
+@part
+def begin_tcp(s, slot):
+    """Start a flow, if there is a path for it or may be one."""
+    if hopeless(s, slot):
+        s.abandoned += 1
+        close_slot(s, slot)
+    else:
+        tcp.begin(s, slot)
+
+
+TCP = Transport(begin=begin_tcp, receive=tcp.TCP.receive, fire=tcp.TCP.fire, pace=tcp.TCP.pace, room=tcp.TCP.room)
+
+@bare
+def advance_r2c2(world, until, budget):
+    """Run R2C2: see `hosts.loop.advance`."""
+    return loop.advance(world[0], until, budget, R2C2, NETWORK)
+
+
+@bare
+def advance_tcp(world, until, budget):
+    """Run TCP or DCTCP."""
+    return loop.advance(world[0], until, budget, TCP, NETWORK)
+
+
+def advance(transport: str, world, until: int, budget: int) -> int:
+    """Run to `until` inclusive, or for `budget` events, and say why it stopped; only this transport is compiled."""
+    return (advance_r2c2 if transport == "r2c2" else advance_tcp)(world, until, budget)
+
+
+@bare
+def cut(world, k):
+    """Take port k down."""
+    fail(world[0], k)
+
+
+@bare
+def mend(world, k):
+    """Bring port k up."""
+    repair(world[0], k)
+
+
+@bare
+def give_up(world, r2c2_runs):
+    """Drop the flows for which there is no path any more."""
+    s = world[0]
+    for slot in range(s.used_slots):
+        if flow_at(s, slot).id >= 0 and hopeless(s, slot):
+            if r2c2_runs:
+                r2c2.give_up(s, slot)
+            else:
+                s.abandoned += 1
+                close_slot(s, slot)
+    if r2c2_runs:
+        r2c2.sort_free(s)
+
+
+@bare
+def reload(world):
+    """Lay out the loads of all flows that are known anew: routes have changed. There must be room for them."""
+    s = world[0]
+    s.used_loads = 0
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.state == TOLD and entry.spread == 0:
+            entry.first = s.used_loads
+            entry.count = water.lay(s, np.int64(entry.src), np.int64(entry.dst), s.used_loads)
+            s.used_loads += np.int64(entry.count)
+    for e in range(s.used_entries):
+        if entry_at(s, e).state == TOLD:
+            water.add(s, e, 1)
+
+
+@bare
+def spread(world, sums):
+    """Fill `cast` and `landed`; sums is (2, nodes, ports) int64 zeros."""
+    s = world[0]
+    nodes = s.toward_size
+    for a in range(nodes):
+        for b in range(nodes):
+            if a != b:
+                count = water.lay(s, a, b, 0)
+                for i in range(count):
+                    load = loads(s)[i]
+                    sums[0, a, load.port] += load.part
+                    sums[1, b, load.port] += load.part
+    for a in range(nodes):
+        for k in range(s.ports_size):
+            cast(s)[a, k] = sums[0, a, k] // nodes
+            landed(s)[a, k] = sums[1, a, k] // nodes
+
+
+@bare
+def pour(world):
+    """Compute the rates of the flows that are known, for those who only want to know them."""
+    water.pour(world[0])

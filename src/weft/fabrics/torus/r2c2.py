@@ -1,0 +1,308 @@
+"""R2C2: congestion control for direct-connect racks, where every node knows every flow (SIGCOMM '15).
+
+    sender     announces the start of a flow and, when it has sent the last packet, its end, along one of the trees that
+               begin at its node, in turn. It sends at once, at the rate of the node; its NIC takes flows in turn.
+    everybody  knows of it when the broadcast has come to the farthest node, and computes the rates of all flows that
+               are known (`water.py`) at the next multiple of `period`, if any came or went. All nodes know the same,
+               so one computation stands for all of them.
+    packets    are paced at that rate, and take a path each.
+    losses     are made known to the sender after `notice`; it sends the packet again at once, and the next one later.
+
+A broadcast is not a packet of its own at every hop. It takes its bytes on every link of the tree at the moment it is
+sent, behind what waits there; it is heard behind that, a link's delay and its own time for every hop.
+"""
+
+import numpy as np
+
+from weft.engine import events
+from weft.engine.jit import part
+from weft.fabrics.network.state import port_at
+from weft.fabrics.torus import water
+from weft.fabrics.torus.state import (
+    ANNOUNCED,
+    FORGET,
+    FREE,
+    GONE,
+    KNOWN,
+    TICK,
+    TOLD,
+    calls,
+    entry_at,
+    heard,
+    line,
+    picks,
+    port_of,
+    stamp,
+    to_of,
+    toward,
+    weights,
+)
+from weft.hosts.flow import (
+    Transport,
+    book,
+    call_pacer,
+    claim,
+    close_slot,
+    dequeue_flow,
+    enqueue_flow,
+    new_timer,
+    no_room,
+    send_segment,
+    time_at,
+)
+from weft.hosts.state import LOST, TURN, flow_at, host_at, packet_at, rows, sub_at, traffic_at
+
+# fields of a subflow, by what they are here: `stamp` is when the last packet was sent, `target` its bytes, `pulled` the
+# entry, `window_end` the moment at which all know of the flow
+
+
+@part
+def hopeless(s, slot):
+    """Whether there is no path for a flow, and never will be."""
+    flow = flow_at(s, slot)
+    return s.settled == 1 and toward(s)[flow.dst, flow.src] == 0
+
+
+@part
+def announce(s, src):
+    """Broadcast from a node. The moment at which the last node hears of it."""
+    tree = calls(s)[src] % s.trees
+    calls(s)[src] += 1
+    s.broadcasts += 1
+    mark, row, path, heard_, stamp_ = s.broadcasts, toward(s)[src], line(s), heard(s), stamp(s)
+    heard_[src], stamp_[src] = s.now, mark
+    latest = s.now
+    for node in range(s.toward_size):
+        at, depth = np.int64(node), 0
+        while stamp_[at] != mark and row[at] != 0:  # up the tree, to whoever has heard of it
+            path[depth] = at
+            depth += 1
+            choice = picks(s)[row[at]]
+            at = np.int64(to_of(s)[at, choice[1 + tree % choice[0]]])
+        while depth > 0:
+            depth -= 1
+            below = np.int64(path[depth])
+            choice = picks(s)[row[below]]
+            port = port_at(s, port_of(s)[below, choice[1 + tree % choice[0]]] ^ 1)
+            if port.up == 1:
+                port.busy = max(port.busy, s.now) + s.broadcast_time
+            heard_[below] = max(port.busy, heard_[at] + s.broadcast_time) + port.delay
+            stamp_[below] = mark
+            latest = max(latest, heard_[below])
+            at = below
+    return latest
+
+
+@part
+def _schedule(s, kind, e, time):
+    """Schedule what is to be known of entry e."""
+    r = events.take(s, rows(s))
+    p = packet_at(s, r)
+    p.kind, p.seq, p.dst = kind, e, 0
+    events.push(s, rows(s), r, time)
+
+
+@part
+def _new_entry(s, slot):
+    e = s.free_entry
+    if e != events.NONE:
+        s.free_entry = np.int64(entry_at(s, e).next)
+    else:
+        e = s.used_entries
+        s.used_entries += 1
+    entry, flow = entry_at(s, e), flow_at(s, slot)
+    entry.id, entry.slot, entry.src, entry.dst = flow.id, slot, flow.src, flow.dst
+    entry.state, entry.ended, entry.spread, entry.count, entry.frozen = ANNOUNCED, 0, s.valiant, 0, 0
+    entry.klass = min(np.int64(traffic_at(s, flow.id).klass), s.classes_of_flows - 1)
+    entry.weight = weights(s)[entry.klass]
+    entry.rate = 0
+    return e
+
+
+@part
+def _free_entry(s, e):
+    entry = entry_at(s, e)
+    entry.state, entry.next = FREE, s.free_entry
+    s.free_entry = e
+
+
+@part
+def sort_free(s):
+    """Have the free entry of the least number taken first, whatever the order in which they were given back."""
+    s.free_entry = np.int64(events.NONE)
+    for e in range(s.used_entries - 1, -1, -1):
+        if entry_at(s, e).state == FREE:
+            entry_at(s, e).next = s.free_entry
+            s.free_entry = np.int64(e)
+
+
+@part
+def begin(s, slot):
+    """Announce a flow and begin to send it."""
+    if hopeless(s, slot):
+        s.abandoned += 1
+        close_slot(s, slot)
+        return
+    sub, flow = sub_at(s, slot), flow_at(s, slot)
+    sub.rate = host_at(s, flow.src).rate
+    if s.demand > 0:
+        sub.rate = min(sub.rate, s.demand)
+    sub.pulled = _new_entry(s, slot)
+    sub.window_end = announce(s, np.int64(flow.src))
+    _schedule(s, KNOWN, sub.pulled, sub.window_end)
+    _ready(s, slot)
+
+
+@part
+def _ready(s, slot):
+    """Put a flow that has something to send, and whose time has come, in the queue for its NIC; else wait."""
+    sub, flow = sub_at(s, slot), flow_at(s, slot)
+    if flow.queued == 1 or sub.timer_wait != events.NONE or flow.taken == flow.segments:
+        return
+    if sub.wait > s.now:
+        sub.timer_wait = new_timer(s, slot, 0, TURN, sub.wait)
+        return
+    enqueue_flow(s, slot, flow.src)
+    _call(s, np.int64(flow.src))
+
+
+@part
+def _call(s, at):
+    """Have the NIC of a node take the next flow as soon as it can."""
+    host = host_at(s, at)
+    if host.pacing == 0 and host.first != events.NONE:
+        call_pacer(s, at)
+
+
+@part
+def on_pace(s, at, waiting):
+    """The NIC of a node is free for a packet."""
+    host = host_at(s, at)
+    host.pacing = 0
+    slot = dequeue_flow(s, at)
+    if slot == events.NONE:
+        return
+    sub, flow = sub_at(s, slot), flow_at(s, slot)
+    claim(s, slot, slot)
+    send_segment(s, slot, 0, sub.nxt)
+    sub.nxt += 1
+    size = np.int64(packet_at(s, s.last_out).size)
+    host.free_at = s.now + time_at(size, host.rate)
+    sub.stamp, sub.target = s.now, size
+    sub.wait = s.now + time_at(size, sub.rate)
+    if flow.taken == flow.segments:
+        entry_at(s, sub.pulled).ended = 1
+        _schedule(s, FORGET, sub.pulled, max(announce(s, at), sub.window_end + 1))
+    _ready(s, slot)
+    _call(s, at)
+
+
+@part
+def on_lost(s, r):
+    """The sender hears that packet r was lost: send it again, and the next one so much later."""
+    slot, seq = np.int64(packet_at(s, r).flow), np.int64(packet_at(s, r).seq)
+    if flow_at(s, slot).id != packet_at(s, r).id:
+        return
+    sub = sub_at(s, slot)
+    send_segment(s, slot, 0, seq)
+    sub.wait = max(sub.wait, s.now) + time_at(np.int64(packet_at(s, s.last_out).size), sub.rate)
+
+
+@part
+def _stale(s):
+    """Have rates computed at the next multiple of the period."""
+    s.stale = 1
+    if s.ticking == 0:
+        s.ticking = 1
+        _schedule(s, TICK, 0, (s.now // s.period + 1) * s.period)
+
+
+@part
+def on_known(s, e):
+    """Every node knows that a flow has begun."""
+    entry = entry_at(s, e)
+    if entry.state == GONE:
+        _free_entry(s, e)
+        return
+    entry.state = TOLD
+    if entry.spread == 0:
+        entry.first = s.used_loads
+        entry.count = water.lay(s, np.int64(entry.src), np.int64(entry.dst), s.used_loads)
+        s.used_loads += np.int64(entry.count)
+    water.add(s, e, 1)
+    _stale(s)
+
+
+@part
+def forget(s, e):
+    """Every node knows that a flow has ended."""
+    if entry_at(s, e).state == TOLD:
+        water.add(s, e, -1)
+        _stale(s)
+    _free_entry(s, e)
+
+
+@part
+def on_tick(s):
+    """Compute the rates of all flows, and tell their senders."""
+    s.ticking = s.stale = 0
+    water.pour(s)
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.state != TOLD or entry.ended == 1:
+            continue
+        slot = np.int64(entry.slot)
+        sub = sub_at(s, slot)
+        if sub.rate == entry.rate:
+            continue
+        sub.rate = entry.rate
+        if sub.timer_wait != events.NONE:
+            events.cancel(s, rows(s), sub.timer_wait)
+            sub.timer_wait = events.NONE
+            sub.wait = sub.stamp + time_at(sub.target, sub.rate)
+            _ready(s, slot)
+
+
+@part
+def give_up(s, slot):
+    """Drop a flow for which there is no path any more."""
+    e = sub_at(s, slot).pulled
+    entry = entry_at(s, e)
+    if entry.ended == 0:
+        if entry.state == TOLD:
+            forget(s, e)
+        else:
+            entry.state = GONE
+    s.abandoned += 1
+    close_slot(s, slot)
+
+
+@part
+def receive(s, r):
+    """A packet has reached its node."""
+    p = packet_at(s, r)
+    slot = np.int64(p.flow)
+    if book(s, slot, slot, np.int64(p.seq)):
+        close_slot(s, slot)
+
+
+@part
+def fire(s, r):
+    """Timer r is due."""
+    p = packet_at(s, r)
+    kind, e = p.kind, np.int64(p.seq)
+    if kind == TURN:
+        slot = np.int64(p.flow)
+        sub_at(s, slot).timer_wait = events.NONE
+        _ready(s, slot)
+    elif kind == LOST:
+        on_lost(s, r)
+    elif kind == KNOWN:
+        on_known(s, e)
+    elif kind == FORGET:
+        forget(s, e)
+    elif kind == TICK:
+        on_tick(s)
+
+
+R2C2 = Transport(begin=begin, receive=receive, fire=fire, pace=on_pace, room=no_room)

@@ -1,0 +1,171 @@
+"""A torus at work."""
+
+from dataclasses import replace
+
+import numpy as np
+from numba import typeof, types
+
+from weft.engine import loop, memory
+from weft.engine.views import bind
+from weft.fabrics.network.run import ROWS_FULL, SLOTS_FULL, NetworkRun
+from weft.fabrics.torus import kernel
+from weft.fabrics.torus import state as st
+from weft.hosts.state import PER_PACKET
+from weft.metrics.observation import Lost
+
+FLOWS_FULL = SLOTS_FULL + 1
+LEAST = 64  # events for which there must be room
+WHY = {kernel.PAUSED: loop.PAUSED, kernel.GROW_ROWS: ROWS_FULL, kernel.GROW_SLOTS: SLOTS_FULL}
+
+
+class TorusRun(NetworkRun):
+    """Nodes, links and flows of a torus under way."""
+
+    tables = st.TABLES
+
+    def __init__(self, fabric, flows, seed=0):
+        super().__init__(fabric, flows, seed)
+        self.own = fabric.settings.transport == "r2c2"
+        self._settle(-1)
+        self._spread()
+
+    def compile(self):
+        world = self.state.world
+        kernel.advance(self.fabric.settings.transport, world, 0, 0)
+        if self.moments:
+            for change in (kernel.cut, kernel.mend):
+                change.compile((typeof(world), types.int64))
+            kernel.give_up.compile((typeof(world), types.boolean))
+            kernel.reload.compile((typeof(world),))
+
+    def step(self, until, budget):
+        while True:
+            room = min(budget, self._room()) if self.own else budget
+            if room < min(budget, LEAST):
+                return FLOWS_FULL
+            why = kernel.advance(self.fabric.settings.transport, self.state.world, until, room)
+            budget -= room
+            if why == kernel.DONE:
+                return loop.DONE if self._over else loop.REACHED
+            if why != kernel.PAUSED or budget <= 0:
+                return WHY[why]
+
+    @property
+    def _over(self):
+        world = self.world
+        return world["next_flow"] == world["known"] and world["coming"] == 0 and world["live"] == 0
+
+    def _room(self):
+        """Events until the tables of known flows may be full: an event adds one flow at most."""
+        world, state = self.world, self.state
+        loads = (len(state.loads) - int(world["used_loads"])) // len(state.ports)
+        return min(loads, len(state.entries) - int(world["used_entries"]))
+
+    def grow(self, why):
+        if why == FLOWS_FULL:
+            self._make_room()
+        else:
+            super().grow(why)
+            if why == ROWS_FULL and len(self.state.waypoint) > 1:
+                self._longer("waypoint")
+        assert PER_PACKET[0] == "rows"
+
+    def _longer(self, *names):
+        longer = memory.longer({name: getattr(self.state, name) for name in names})
+        for name, array in longer.items():
+            setattr(self.state, name, array)
+        bind(self.state.world, **longer)
+
+    def _make_room(self):
+        """Close the gaps that flows have left, and make longer what is still more than half full."""
+        world, state = self.state.world, self.state
+        entries, loads = state.entries, state.loads
+        used = int(world["used_entries"][0])
+        held = np.flatnonzero((entries["state"][:used] == st.TOLD) & (entries["count"][:used] > 0))
+        held = held[np.argsort(entries["first"][held], kind="stable")]
+        first, count = entries["first"][held], entries["count"][held].astype(np.int64)
+        total = int(count.sum())
+        begins = np.cumsum(count) - count
+        loads[:total] = loads[np.repeat(first - begins, count) + np.arange(total)]
+        entries["first"][held] = begins
+        world["used_loads"] = total
+        if total + LEAST * len(state.ports) > len(loads) // 2:
+            self._longer("loads", "members")
+        if used + LEAST > len(entries) // 2:
+            self._longer("entries")
+
+    # failures
+
+    def _settle(self, time):
+        """Say whether anything is still going to change after `time`."""
+        self.state.world["settled"] = bool(self.moments) and max(self.moments) <= time
+
+    def _spread(self):
+        """What spread flows put on every port, from the routes."""
+        state = self.state
+        if len(state.cast):
+            kernel.spread(state.world, np.zeros((2, self.fabric.nodes, len(state.ports)), np.int64))
+
+    def change(self):
+        world, fabric = self.state.world, self.fabric
+        time = self.next_change + 1
+        world["applied"] = time
+        world["now"] = max(self.now, time - 1)
+        failed, repaired = self.moments[time]
+        for links, act in ((failed, kernel.cut), (repaired, kernel.mend)):
+            for link in links:
+                act(world, 2 * link)
+                act(world, 2 * link + 1)
+        routes = fabric.toward(fabric.alive(self.seed, time - fabric.converge))
+        self._settle(time)
+        if not np.array_equal(routes, self.state.toward):
+            self.state.toward[:] = routes
+            self._reload()
+        if world["settled"][0]:
+            kernel.give_up(world, self.own)
+
+    def _reload(self):
+        """Lay out anew what flows put on links."""
+        if not self.own:
+            return
+        self._spread()
+        state = self.state
+        told = int((state.entries["state"] == st.TOLD).sum())
+        while len(state.loads) < (told + LEAST) * len(state.ports):
+            self._longer("loads", "members")
+        state.asked[:], state.crossing[:] = 0, 0
+        kernel.reload(state.world)
+
+    # what was seen
+
+    def monitors(self, thorough=True):
+        laws = super().monitors(thorough)
+        if self.own:
+            # what the last computation has given away is at most what there is
+            laws["no_port_is_promised_twice"] = int((self.state.left < 0).sum()) if thorough else 0
+        return laws
+
+    @property
+    def lost(self):
+        """Packets that were dropped, by cause, and flows that no path is left for, or that wait for such a flow."""
+        flows = int(self.world["abandoned"])
+        if self._over:
+            flows = int((self.state.traffic["finish"] < 0).sum())
+        return Lost(causes=super().lost.causes, flows=flows)
+
+    def observe(self):
+        seen, fabric, world = super().observe(), self.fabric, self.world
+        sections = {name: value for name, value in seen.sections.items() if name not in ("trims", "pauses")}
+        told = {}
+        if self.own:
+            broadcast = int(world["broadcasts"]) * (fabric.nodes - 1) * fabric.broadcast
+            data = int(world["hops"]) * fabric.wire_size
+            told = {
+                "broadcasts": int(world["broadcasts"]),
+                "broadcast_bytes": broadcast,
+                "broadcast_share": broadcast / (broadcast + data) if data else 0.0,
+                "computations": int(world["computations"]),
+                "full_ports": int(world["frozen_ports"]),
+                "known_flows": int((self.state.entries["state"] == st.TOLD).sum()),
+            }
+        return replace(seen, sections={**sections, "r2c2": told})

@@ -1,0 +1,213 @@
+"""What a torus adds to the records of hosts and of ports: routes as masks, and what R2C2 knows of all flows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import carray
+
+from weft.engine.jit import view
+from weft.engine.views import pointer
+from weft.fabrics.network import state as network
+from weft.fabrics.torus.settings import ONE
+from weft.hosts import state as hosts
+from weft.hosts.state import OWN_TIMER
+
+__all__ = ("ENTRY", "LOAD", "ONE", "TABLES", "WORLD", "State")
+
+KNOWN, FORGET, TICK = OWN_TIMER, OWN_TIMER + 1, OWN_TIMER + 2  # R2C2: a start, an end is known to all; new rates
+FREE, ANNOUNCED, TOLD, GONE = range(4)  # of an entry; GONE: given up before everybody knew
+
+# A flow as R2C2's nodes know it. One cache line.
+ENTRY = np.dtype(
+    [
+        ("id", "i8"),
+        ("rate", "i8"),  # b/s that the last computation gave it
+        ("first", "i8"),  # its loads: where they begin in `loads` …
+        ("count", "i4"),  # … and how many there are
+        ("slot", "i4"),
+        ("src", "i4"),
+        ("dst", "i4"),
+        ("weight", "i4"),
+        ("next", "i4"),  # free list
+        ("frozen", "i8"),  # number of the computation that has fixed its rate
+        ("state", "u1"),
+        ("ended", "u1"),  # 1 once its sender has announced its end
+        ("spread", "u1"),  # 1 where its packets go by way of a random node
+        ("klass", "u1"),
+        ("", "u1", (4,)),
+    ]
+)
+LOAD = np.dtype([("port", "i4"), ("part", "i4")])  # what a port carries of a flow, in parts of ONE
+
+PARAMETERS = ("degree", "valiant", "period", "broadcast_time", "trees", "classes_of_flows", "strict", "demand")
+PLACES = (
+    "settled",  # 1 once nothing is going to fail or be repaired any more, and routes know it
+    "ticking",  # 1 while a TICK event is on its way
+    "stale",  # 1 if flows have come or gone since the last computation
+    "free_entry", "used_entries", "used_loads",
+)  # fmt: skip
+COUNTERS = ("abandoned", "broadcasts", "computations", "frozen_ports")
+NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS)
+
+FROM_NETWORK = ("ports", "buffered", "pool")
+ROUTES = ("toward", "picks", "port_of", "to_of", "waypoint")
+FLOWS = ("entries", "loads", "members")
+WATER = ("capacity", "asked", "crossing", "left", "thirst", "level", "heap_ports", "begins", "weights", "cast", "landed")
+SCRATCH = ("mass", "line", "heard", "stamp", "calls")
+OWN_TABLES = (*FROM_NETWORK, *ROUTES, *FLOWS, *WATER, *SCRATCH)
+TABLES = (*hosts.TABLES, *OWN_TABLES)
+WORLD = hosts.world(NUMBERS, OWN_TABLES)
+
+
+@dataclass
+class State(hosts.Arrays):
+    """Everything a run changes. n nodes of d ports each, P ports, c classes of flows."""
+
+    ports: np.ndarray  # (P,) network's PORT
+    buffered: np.ndarray  # (n,) int64  bytes that wait in a node
+    pool: np.ndarray  # (n,) int64  bytes it has room for
+    toward: np.ndarray  # (n, n) uint16  [target, node]  bits of the ports that begin a shortest path
+    picks: np.ndarray  # (2**d, d + 1) uint8  of a mask: how many bits it has, then which
+    port_of: np.ndarray  # (n, d) int32  the port of the graph
+    to_of: np.ndarray  # (n, d) int32  the node behind it
+    waypoint: np.ndarray  # (rows,) int32  node that a packet goes by way of, or -1; one row where none does
+    entries: np.ndarray  # (entries,) ENTRY
+    loads: np.ndarray  # (loads,) LOAD  of all entries, in the order in which they came, with gaps
+    members: np.ndarray  # (loads,) int32  entries that cross each port, port by port
+    capacity: np.ndarray  # (P,) int64  b/s that R2C2 may give away, times ONE
+    asked: np.ndarray  # (c, P) int64  sum of weight x part over the flows that are known
+    crossing: np.ndarray  # (c, P) int64  how many those are, spread ones left out
+    left: np.ndarray  # (P,) int64  capacity not yet given away
+    thirst: np.ndarray  # (P,) int64  `asked` of the flows whose rate is not fixed yet
+    level: np.ndarray  # (P,) int64  left // thirst, or less: it only grows
+    heap_ports: np.ndarray  # (P,) int32  a heap by (level, port)
+    begins: np.ndarray  # (P + 1,) int64  where the members of a port begin
+    weights: np.ndarray  # (c,) int64  of the flows of a class
+    cast: np.ndarray  # (n, P) int32  parts of what a node sends to all nodes alike; no rows where nothing is spread
+    landed: np.ndarray  # (n, P) int32  parts of what all nodes alike send to a node
+    mass: np.ndarray  # (n,) int64  parts that pass a node, zeros between uses
+    line: np.ndarray  # (n,) int32
+    heard: np.ndarray  # (n,) int64  when the last broadcast came to a node
+    stamp: np.ndarray  # (n,) int64  which one that was
+    calls: np.ndarray  # (n,) int64  broadcasts of a node so far
+
+
+@view
+def toward(s):
+    return carray(pointer(s.toward_at), (s.toward_size, s.toward_size), np.uint16)
+
+
+@view
+def picks(s):
+    return carray(pointer(s.picks_at), (s.picks_size, s.degree + 1), np.uint8)
+
+
+@view
+def port_of(s):
+    return carray(pointer(s.port_of_at), (s.port_of_size, s.degree), np.int32)
+
+
+@view
+def to_of(s):
+    return carray(pointer(s.to_of_at), (s.to_of_size, s.degree), np.int32)
+
+
+@view
+def waypoint(s):
+    return carray(pointer(s.waypoint_at), (s.waypoint_size,), np.int32)
+
+
+@view
+def entry_at(s, e):
+    """Entry e."""
+    return carray(pointer(s.entries_at), (s.entries_size,), ENTRY)[np.uint64(e)]
+
+
+@view
+def loads(s):
+    return carray(pointer(s.loads_at), (s.loads_size,), LOAD)
+
+
+@view
+def members(s):
+    return carray(pointer(s.members_at), (s.members_size,), np.int32)
+
+
+@view
+def capacity(s):
+    return carray(pointer(s.capacity_at), (s.capacity_size,), np.int64)
+
+
+@view
+def asked(s):
+    return carray(pointer(s.asked_at), (s.asked_size, s.ports_size), np.int64)
+
+
+@view
+def crossing(s):
+    return carray(pointer(s.crossing_at), (s.crossing_size, s.ports_size), np.int64)
+
+
+@view
+def left(s):
+    return carray(pointer(s.left_at), (s.left_size,), np.int64)
+
+
+@view
+def thirst(s):
+    return carray(pointer(s.thirst_at), (s.thirst_size,), np.int64)
+
+
+@view
+def level(s):
+    return carray(pointer(s.level_at), (s.level_size,), np.int64)
+
+
+@view
+def heap_ports(s):
+    return carray(pointer(s.heap_ports_at), (s.heap_ports_size,), np.int32)
+
+
+@view
+def begins(s):
+    return carray(pointer(s.begins_at), (s.begins_size,), np.int64)
+
+
+@view
+def cast(s):
+    return carray(pointer(s.cast_at), (s.cast_size, s.ports_size), np.int32)
+
+
+@view
+def landed(s):
+    return carray(pointer(s.landed_at), (s.landed_size, s.ports_size), np.int32)
+
+
+@view
+def mass(s):
+    return carray(pointer(s.mass_at), (s.mass_size,), np.int64)
+
+
+@view
+def line(s):
+    return carray(pointer(s.line_at), (s.line_size,), np.int32)
+
+
+@view
+def heard(s):
+    return carray(pointer(s.heard_at), (s.heard_size,), np.int64)
+
+
+@view
+def stamp(s):
+    return carray(pointer(s.stamp_at), (s.stamp_size,), np.int64)
+
+
+@view
+def calls(s):
+    return carray(pointer(s.calls_at), (s.calls_size,), np.int64)
+
+
+@view
+def weights(s):
+    return carray(pointer(s.weights_at), (s.weights_size,), np.int64)

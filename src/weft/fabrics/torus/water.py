@@ -1,0 +1,251 @@
+"""Rates by water-filling: the max-min fair rate of every flow that is known, its traffic split as it is routed.
+
+A flow of weight w that is given level x sends w x b/s, and a port carries of it the part that its routing puts there,
+counted in 1/ONE. All levels rise together until a port is full; the flows that cross it keep the level they have, the
+others go on. In whole numbers: the level of a port is what it has left, divided by what its unfixed flows take of it
+for each unit of level, rounded down; the port of the least level, and among equals of the least number, is next.
+Fixing flows never lowers the level of another port, because what they take is at most their share of what is left.
+
+So levels in the heap may be old, but are never too high: the first of the heap is brought up to date, and is the next
+port if that did not change it. Each load of a flow is visited once to sort flows by port and once to fix them.
+
+Where classes are strict, the flows of a higher class are given rates first, the others what is left. Flows that ask for
+no more than `demand` stop rising there. Flows that are spread (Valiant) load all ports; they are kept in rows of their
+two ends, `cast` and `landed`, and not in `loads`.
+"""
+
+import numpy as np
+
+from weft.engine.jit import hot, part
+from weft.fabrics.torus.state import (
+    ONE,
+    TOLD,
+    asked,
+    begins,
+    capacity,
+    cast,
+    crossing,
+    entry_at,
+    heap_ports,
+    landed,
+    left,
+    level,
+    line,
+    loads,
+    mass,
+    members,
+    picks,
+    port_of,
+    thirst,
+    to_of,
+    toward,
+    weights,
+)
+
+
+@part
+def lay(s, src, dst, at):
+    """Write what each port carries of the traffic from src to dst to `loads` from `at` on; how many ports that are.
+
+    Every node splits what passes evenly among the ports that begin a shortest path; the first takes what remains.
+    """
+    mass_, line_, loads_, row = mass(s), line(s), loads(s), toward(s)[dst]
+    mass_[src] = ONE
+    line_[0] = src
+    first, last, out = 0, 1, at
+    while first < last:
+        u = np.int64(line_[first])
+        first += 1
+        here = mass_[u]
+        mass_[u] = 0
+        if u == dst:
+            continue
+        choice = picks(s)[row[u]]
+        count = np.int64(choice[0])
+        if count == 0:
+            continue
+        share = here // count
+        amount = here - share * (count - 1)
+        for i in range(count):
+            if amount > 0:
+                loads_[out].port = port_of(s)[u, choice[1 + i]]
+                loads_[out].part = amount
+                out += 1
+                v = np.int64(to_of(s)[u, choice[1 + i]])
+                if mass_[v] == 0:
+                    line_[last] = v
+                    last += 1
+                mass_[v] += amount
+            amount = share
+    return out - at
+
+
+@part
+def add(s, e, sign):
+    """Enter the loads of entry e in the accounts of the ports, or take them off (sign -1)."""
+    entry = entry_at(s, e)
+    klass, weight = np.int64(entry.klass), sign * np.int64(entry.weight)
+    asked_ = asked(s)[klass]
+    if entry.spread == 1:
+        out, back = cast(s)[entry.src], landed(s)[entry.dst]
+        for k in range(s.ports_size):
+            asked_[k] += weight * (np.int64(out[k]) + np.int64(back[k]))
+        return
+    crossing_ = crossing(s)[klass]
+    for i in range(entry.first, entry.first + entry.count):
+        load = loads(s)[i]
+        asked_[load.port] += weight * np.int64(load.part)
+        crossing_[load.port] += sign
+
+
+@hot
+def _before(level_, a, b):
+    return (level_[a] < level_[b]) | ((level_[a] == level_[b]) & (a < b))
+
+
+@part
+def _sink(s, i, size):
+    """Let the port in place i of the heap sink to where it belongs."""
+    heap, level_ = heap_ports(s), level(s)
+    port = np.int64(heap[i])
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(level_, np.int64(heap[child + 1]), np.int64(heap[child])):
+            child += 1
+        if not _before(level_, np.int64(heap[child]), port):
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = port
+
+
+@part
+def _gather(s, low, high):
+    """Lay out the ports of the flows of classes low … high: what they ask for, who crosses them, and the heap.
+
+    Returns how many ports are in the heap.
+    """
+    left_, thirst_, level_, heap, begins_ = left(s), thirst(s), level(s), heap_ports(s), begins(s)
+    size, at = 0, np.int64(0)
+    for k in range(s.ports_size):
+        ask = np.int64(0)
+        begins_[k] = at
+        for klass in range(low, high + 1):
+            ask += asked(s)[klass, k]
+            at += crossing(s)[klass, k]
+        thirst_[k] = ask
+        if ask > 0:
+            level_[k] = left_[k] // ask
+            heap[size] = k
+            size += 1
+    begins_[s.ports_size] = at
+    for i in range((size >> 1) - 1, -1, -1):
+        _sink(s, i, size)
+    members_ = members(s)
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.state == TOLD and entry.spread == 0 and low <= entry.klass <= high:
+            for i in range(entry.first, entry.first + entry.count):
+                k = np.uint64(loads(s)[i].port)
+                members_[begins_[k]] = e
+                begins_[k] += 1
+    return size
+
+
+@hot
+def _fix(s, e, x):
+    """Fix the rate of entry e at level x, and take it off the ports it crosses."""
+    entry = entry_at(s, e)
+    weight = np.int64(entry.weight)
+    rate = weight * x
+    entry.frozen = s.computations
+    entry.rate = max(rate, 1)
+    left_, thirst_ = left(s), thirst(s)
+    if entry.spread == 1:
+        out, back = cast(s)[entry.src], landed(s)[entry.dst]
+        for k in range(s.ports_size):
+            amount = np.int64(out[k]) + np.int64(back[k])
+            left_[k] -= amount * rate
+            thirst_[k] -= amount * weight
+        return
+    loads_ = loads(s)
+    for i in range(entry.first, entry.first + entry.count):
+        k = np.uint64(loads_[i].port)
+        amount = np.int64(loads_[i].part)
+        left_[k] -= amount * rate
+        thirst_[k] -= amount * weight
+
+
+@part
+def _fix_spread(s, k, x, low, high):
+    """Fix the spread flows that cross port k."""
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.state == TOLD and entry.spread == 1 and low <= entry.klass <= high and entry.frozen < s.computations:
+            if cast(s)[entry.src, k] + landed(s)[entry.dst, k] > 0:
+                _fix(s, e, x)
+
+
+@part
+def _satisfy(s, x, low, high):
+    """Fix the flows of the class that has all it asks for at the least level, if that is not above x. Whether any."""
+    best, chosen = x + 1, np.int64(-1)
+    for klass in range(low, high + 1):
+        enough = s.demand // weights(s)[klass]
+        if enough < best:
+            for e in range(s.used_entries):
+                entry = entry_at(s, e)
+                if entry.state == TOLD and entry.klass == klass and entry.frozen < s.computations:
+                    best, chosen = enough, np.int64(klass)
+                    break
+    if chosen < 0:
+        return False
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.state == TOLD and entry.klass == chosen and entry.frozen < s.computations:
+            _fix(s, e, best)
+    return True
+
+
+@part
+def _pour(s, low, high):
+    """Give rates to the flows of classes low … high."""
+    size = _gather(s, low, high)
+    left_, thirst_, level_, heap, begins_ = left(s), thirst(s), level(s), heap_ports(s), begins(s)
+    while size > 0:
+        k = np.int64(heap[0])
+        if thirst_[k] == 0:
+            size -= 1
+            heap[0] = heap[size]
+            _sink(s, 0, size)
+            continue
+        x = left_[k] // thirst_[k]
+        if x > level_[k]:
+            level_[k] = x
+            _sink(s, 0, size)
+            continue
+        if s.demand > 0 and _satisfy(s, x, low, high):
+            continue
+        s.frozen_ports += 1
+        first = begins_[k - 1] if k > 0 else np.int64(0)  # filling has moved each to where the next one began
+        for i in range(first, begins_[k]):
+            e = np.int64(members(s)[i])
+            if entry_at(s, e).frozen < s.computations:
+                _fix(s, e, x)
+        if s.cast_size > 0:
+            _fix_spread(s, k, x, low, high)
+
+
+@part
+def pour(s):
+    """Compute the rates of all flows that are known."""
+    s.computations += 1
+    for k in range(s.ports_size):
+        left(s)[k] = capacity(s)[k]
+    if s.strict == 0:
+        _pour(s, 0, s.classes_of_flows - 1)
+        return
+    for klass in range(s.classes_of_flows - 1, -1, -1):
+        _pour(s, klass, klass)
