@@ -33,6 +33,15 @@ SMALL = {
         weft.Merchant(radix=8, pods=3, transport="ndp:rto_min=100us", fail="core-card 1 at 5us until 60us",
                       grow="pods=2 core_cards=1 until 20us", converge=10 * us),
     ],
+    "torus": [
+        weft.Torus(dimensions=(2, 4), link=10 * Gbps, period=2 * us),
+        weft.Torus(dimensions=(3, 3), routing="dimension", weights=(1, 3), demand=20 * Gbps, period=5 * us),
+        weft.Torus(dimensions=(2, 2, 2), routing="valiant", period=1 * us, buffer=20, notice=20 * us),
+        weft.Torus(dimensions=(5, 2), transport="tcp:rto_min=300us,rto_first=300us", buffer=10),
+        weft.Torus(dimensions=(8,), transport="dctcp", mark=5),
+        weft.Torus(dimensions=(3, 3), period=5 * us, notice=10 * us, converge=10 * us,
+                   fail="node 3 at 5us until 60us, link 0-1 at 2us until 30us"),
+    ],
     "tdma": [
         weft.TDMA(nodes=8, slot=3 * us, guard=500 * ns, round=20 * us, mtu=1000, lag=100 * ns, jitter=99 * ns, delay=0),
         weft.TDMA(nodes=9, topology="tree", slot=2 * us, guard=200 * ns, round=12 * us, mtu=500, lag=0, jitter=50 * ns,
@@ -82,6 +91,12 @@ LOSING = {  # flows too, because nobody sends again what is lost, or because an 
         ),
         weft.Crossbar(ports=8, buffers="cioq", scheduler="ccf", depth=1, flow_control=False),
     ],
+    "torus": [
+        weft.Torus(dimensions=(3, 3), fail="node 3 at 5us", period=2 * us, converge=1 * us, notice=3 * us),
+        weft.Torus(dimensions=(4, 2), fail="node 3 at 2us, link 0-1", converge=4 * us, period=20 * us, notice=1 * us,
+                   routing="valiant"),
+        weft.Torus(dimensions=(3, 3), fail="node 1", transport="tcp:rto_min=100us,rto_first=100us"),
+    ],
 }
 ALSO = {
     "shoal": [*LOSING["shoal"], weft.Shoal(nodes=8, ber=1e-4, transport="e2e", delay=5)],
@@ -93,6 +108,11 @@ ALSO = {
         ),
         weft.Crossbar(ports=8, buffers="cioq", scheduler="lihp"),
         weft.Crossbar(ports=8, buffers="gcq", depth=1, inner=1, output=1),
+    ],
+    "torus": [
+        *LOSING["torus"],
+        weft.Torus(dimensions=(3, 3), weights=(1, 2), strict=True, period=1 * us, headroom=0.0),
+        weft.Torus(dimensions=(2, 2, 2, 2), period=1 * us, trees=1, broadcast=0),
     ],
     "packet": [
         weft.Packet(hosts=16, transport="ndp", nic="fair"),

@@ -21,6 +21,7 @@ SMALL = {
     "packet": {"hosts": "4", "topology": "single"},
     "tdma": {"nodes": "4"},
     "merchant": {"radix": "8", "pods": "1"},
+    "torus": {"dimensions": "2x2"},
 }
 NEEDED = {
     "load": "0.5", "fan_in": "3", "fan_out": "3", "flows": "1", "mappers": "2", "reducers": "2", "path": "/none.csv",
@@ -34,6 +35,8 @@ EXTREMES = {
     "int": (*WHOLE, "2", "1e39"),
     "float": ("0", "-1", "1e-300", "1e300", "nan", "inf", "-inf"),
     "bool": ("true", "off"),
+    "shape": ("", "x", "0", "1", "2", "-2", "1x1", "0x8", "2x", "3x3", "2x2x2x2x2x2x2", "9223372036854775808", "1e9x1e9",
+              "nan", "8×8"),
     "str": ("", " ", ",", ":", "=", "%", "\0", "é😀", "a" * 5000, "/", ".", "none", "fixed:", "fixed:0", "node 1 at"),
 }  # fmt: skip
 

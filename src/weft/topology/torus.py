@@ -36,6 +36,14 @@ class Grid:
         """Ports of a node."""
         return len(self.dimension)
 
+    @property
+    def back(self) -> np.ndarray:
+        """(degree,) int: the port of the node behind a port of a node that leads back to it."""
+        own = np.arange(self.degree)
+        several = np.bincount(self.dimension)[self.dimension] == 2
+        first = np.searchsorted(self.dimension, self.dimension)
+        return np.where(several, 2 * first + 1 - own, own)
+
     @cached_property
     def _wired(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(links, 2) ends, and (nodes, degree) the port of the graph and the node behind each port of a node."""

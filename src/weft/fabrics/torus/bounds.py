@@ -20,6 +20,34 @@ def ideal(fabric, flows) -> np.ndarray:
     return np.maximum(whole, short) + (hops - 1) * short + hops * fabric.delay
 
 
+def fair_rates(fabric, flows) -> np.ndarray:
+    """(flows,) int64 b/s on the wire: the rates that R2C2 gives to endless flows, all of them known."""
+    from weft.fabrics.torus import kernel
+
+    run = known(fabric, flows)
+    kernel.pour(run.state.world)
+    return run.state.entries["rate"][: len(flows)].copy()
+
+
+def known(fabric, flows):
+    """A run in which every node knows of all flows, and none has begun."""
+    from weft.fabrics.torus import kernel
+    from weft.fabrics.torus.run import TorusRun
+    from weft.fabrics.torus.state import TOLD
+
+    run = TorusRun(fabric, flows)
+    state = run.state
+    run.widen(len(flows))
+    entries = state.entries[: len(flows)]
+    entries["id"], entries["state"] = np.arange(len(flows)), TOLD
+    entries["src"], entries["dst"], entries["spread"] = flows.src, flows.dst, fabric.routing == "valiant"
+    entries["klass"] = np.minimum(flows.klass, len(fabric.weights) - 1)
+    entries["weight"] = np.array(fabric.weights)[entries["klass"]]
+    state.world["used_entries"] = len(flows)
+    kernel.reload(state.world)
+    return run
+
+
 def mean_hops(fabric) -> float:
     """Links that a packet crosses on average, where every pair of nodes talks alike."""
     hops = float(fabric.grid.distance(0, np.arange(fabric.nodes)).sum()) / (fabric.nodes - 1)

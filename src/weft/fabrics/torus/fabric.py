@@ -80,7 +80,7 @@ class Torus(Fabric):
             require(0 < value <= LATEST >> 1, name, "more than 0 and at most 26 days", value)
         require(0 <= self.converge <= LATEST >> 1, "converge", "0 or more and at most 26 days", self.converge)
         require(0 <= self.broadcast <= 65535, "broadcast", "from 0 to 65535 bytes", self.broadcast)
-        require(1 <= self.trees <= 1 << 20, "trees", "from 1 to 1048576", self.trees)
+        require(1 <= self.trees <= 64, "trees", "from 1 to 64", self.trees)
         require(1 <= len(self.weights) <= MOST_CLASSES, "weights", f"1 to {MOST_CLASSES} numbers", self.weights)
         for weight in self.weights:
             require(1 <= weight <= 1000, "a weight", "from 1 to 1000", weight)
@@ -234,7 +234,7 @@ class Torus(Fabric):
         hops = sum(size // 4 + 1 for size in self.dimensions)
         return (
             ports * st.network.PORT.itemsize
-            + 2 * n * n
+            + (4 if own else 2) * n * n
             + spread
             + flows * TRAFFIC.itemsize
             + live * (SUB.itemsize + 2 * self.settings.max_window + own * (st.ENTRY.itemsize + 12 * hops**3))
@@ -293,6 +293,10 @@ class Torus(Fabric):
                     "picks": (grid.picks.shape, np.uint8),
                     "port_of": ((n, grid.degree), np.int32),
                     "to_of": ((n, grid.degree), np.int32),
+                    "back": (grid.degree, np.uint8),
+                    "nearest": ((n if own else 0, n), np.uint16),
+                    "reached": (n, np.int64),
+                    "branch": ((1 << grid.degree, self.trees), np.uint8),
                     "waypoint": (rows if valiant else 1, np.int32),
                     "entries": (1 << 10 if own else 1, st.ENTRY),
                     "loads": (loads, st.LOAD),
@@ -306,7 +310,7 @@ class Torus(Fabric):
                     "cast": ((n if own and valiant else 0, ports), np.int32),
                     "landed": ((n if own and valiant else 0, ports), np.int32),
                     "line": (n, np.int32),
-                    **{name: (n, np.int64) for name in ("mass", "heard", "stamp", "calls")},
+                    **{name: (n, np.int64) for name in ("mass", "heard", "calls")},
                 }
             )
         )
@@ -331,7 +335,10 @@ class Torus(Fabric):
             state.world[name] = value
         state.toward[:], state.picks[:] = self.toward(), grid.picks
         state.port_of[:], state.to_of[:] = grid.port, grid.to
-        state.weights[:] = self.weights
+        state.weights[:], state.back[:] = self.weights, grid.back
+        for mask, (count, *bits) in enumerate(grid.picks.tolist()):
+            if count:
+                state.branch[mask] = [bits[tree % count] for tree in range(self.trees)]
         state.capacity[:] = int(self.rate * (1 - self.headroom)) * ONE
         given = state.ports
         given["frm"], given["to"] = graph.port_ends()

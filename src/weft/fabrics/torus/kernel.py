@@ -10,13 +10,28 @@ from weft.fabrics.network.state import port_at
 from weft.fabrics.network.switches import accept_fifo, fail, follow, repair
 from weft.fabrics.torus import r2c2, water
 from weft.fabrics.torus.r2c2 import R2C2, hopeless
-from weft.fabrics.torus.state import TOLD, cast, entry_at, landed, loads, picks, port_of, toward, waypoint
+from weft.fabrics.torus.state import (
+    TOLD,
+    back,
+    cast,
+    entry_at,
+    landed,
+    loads,
+    mass,
+    nearest,
+    picks,
+    port_of,
+    reached,
+    to_of,
+    toward,
+    waypoint,
+)
 from weft.hosts import loop, tcp
 from weft.hosts.flow import Transport, close_slot
 from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network, none_waiting
 from weft.hosts.state import flow_at, lose, packet_at, rows
 
-__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "give_up", "mend", "reload", "spread")
+__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "arrange", "cut", "give_up", "mend", "pour", "reload", "spread")
 
 @hot
 def route(s, r, node):
@@ -175,6 +190,29 @@ def reload(world):
     for e in range(s.used_entries):
         if entry_at(s, e).state == TOLD:
             water.add(s, e, 1)
+
+
+@bare
+def arrange(world):
+    """Fill `nearest` and `reached`: the nodes that each node reaches, the nearest first."""
+    s = world[0]
+    for src in range(s.nearest_size):
+        row, line_, mass_ = toward(s)[src], nearest(s)[src], mass(s)
+        line_[0] = src
+        mass_[src] = 1
+        first, last = 0, 1
+        while first < last:
+            node = np.int64(line_[first])
+            first += 1
+            for p in range(s.degree):
+                there = np.int64(to_of(s)[node, p])
+                if mass_[there] == 0 and (row[there] >> back(s)[p]) & 1:
+                    mass_[there] = 1
+                    line_[last] = there
+                    last += 1
+        reached(s)[src] = last
+        for node in range(s.mass_size):
+            mass_[node] = 0
 
 
 @bare

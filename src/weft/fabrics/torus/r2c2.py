@@ -26,13 +26,13 @@ from weft.fabrics.torus.state import (
     KNOWN,
     TICK,
     TOLD,
+    branch,
     calls,
     entry_at,
     heard,
-    line,
-    picks,
+    nearest,
     port_of,
-    stamp,
+    reached,
     to_of,
     toward,
     weights,
@@ -69,27 +69,16 @@ def announce(s, src):
     tree = calls(s)[src] % s.trees
     calls(s)[src] += 1
     s.broadcasts += 1
-    mark, row, path, heard_, stamp_ = s.broadcasts, toward(s)[src], line(s), heard(s), stamp(s)
-    heard_[src], stamp_[src] = s.now, mark
-    latest = s.now
-    for node in range(s.toward_size):
-        at, depth = np.int64(node), 0
-        while stamp_[at] != mark and row[at] != 0:  # up the tree, to whoever has heard of it
-            path[depth] = at
-            depth += 1
-            choice = picks(s)[row[at]]
-            at = np.int64(to_of(s)[at, choice[1 + tree % choice[0]]])
-        while depth > 0:
-            depth -= 1
-            below = np.int64(path[depth])
-            choice = picks(s)[row[below]]
-            port = port_at(s, port_of(s)[below, choice[1 + tree % choice[0]]] ^ 1)
-            if port.up == 1:
-                port.busy = max(port.busy, s.now) + s.broadcast_time
-            heard_[below] = max(port.busy, heard_[at] + s.broadcast_time) + port.delay
-            stamp_[below] = mark
-            latest = max(latest, heard_[below])
-            at = below
+    row, heard_, nodes = toward(s)[src], heard(s), nearest(s)[src]
+    heard_[src] = latest = s.now
+    for i in range(1, reached(s)[src]):
+        node = np.uint64(nodes[i])
+        p = np.uint64(branch(s)[row[node], tree])
+        port = port_at(s, port_of(s)[node, p] ^ 1)
+        if port.up == 1:
+            port.busy = max(port.busy, s.now) + s.broadcast_time
+        heard_[node] = max(port.busy, heard_[to_of(s)[node, p]] + s.broadcast_time) + port.delay
+        latest = max(latest, heard_[node])
     return latest
 
 
@@ -249,8 +238,8 @@ def on_tick(s):
     water.pour(s)
     for e in range(s.used_entries):
         entry = entry_at(s, e)
-        if entry.state != TOLD or entry.ended == 1:
-            continue
+        if entry.state != TOLD or entry.ended == 1 or entry.frozen != s.computations:
+            continue  # free, or all sent, or without a path just now
         slot = np.int64(entry.slot)
         sub = sub_at(s, slot)
         if sub.rate == entry.rate:

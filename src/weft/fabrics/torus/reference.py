@@ -54,12 +54,15 @@ def spread_loads(toward, grid, src, dst) -> dict[int, int]:
 
 
 def fill(flows, capacity, *, strict=False, demand=0) -> list[int]:
-    """Max-min fair rates, b/s: flows is a list of (weight, class, {port: part}), capacity the b/s of each port."""
+    """Max-min fair rates, b/s: flows is a list of (weight, class, {port: part}), capacity the b/s of each port.
+
+    A flow without ports has no path just now: it gets 0.
+    """
     rates = [0] * len(flows)
     left = [rate * ONE for rate in capacity]
     classes = sorted({klass for _, klass, _ in flows}, reverse=True)
     for group in [[one] for one in classes] if strict else [classes]:
-        rising = {f for f, (_, klass, _) in enumerate(flows) if klass in group}
+        rising = {f for f, (_, klass, _) in enumerate(flows) if klass in group and flows[f][2]}
         while rising:
             levels = []
             for port, room in enumerate(left):
@@ -308,9 +311,8 @@ class Network(Hosts):
         flows = [(e.weight, e.klass, lay(self.toward, self.grid, e.src, e.dst)) for e in self.known]
         capacity = [int(fabric.rate * (1 - fabric.headroom))] * len(self.ports)
         rates = fill(flows, capacity, strict=fabric.strict, demand=fabric.demand or 0)
-        self.rates = {entry.sub.flow.f: rate for entry, rate in zip(self.known, rates, strict=True)}
         for entry, rate in zip(self.known, rates, strict=True):
-            if not entry.ended:
+            if rate and not entry.ended:
                 entry.sub.change_rate(rate)
 
     # failures

@@ -10,7 +10,6 @@ from weft.engine.views import bind
 from weft.fabrics.network.run import ROWS_FULL, SLOTS_FULL, NetworkRun
 from weft.fabrics.torus import kernel
 from weft.fabrics.torus import state as st
-from weft.hosts.state import PER_PACKET
 from weft.metrics.observation import Lost
 
 FLOWS_FULL = SLOTS_FULL + 1
@@ -27,7 +26,7 @@ class TorusRun(NetworkRun):
         super().__init__(fabric, flows, seed)
         self.own = fabric.settings.transport == "r2c2"
         self._settle(-1)
-        self._spread()
+        self._arrange()
 
     def compile(self):
         world = self.state.world
@@ -68,7 +67,6 @@ class TorusRun(NetworkRun):
             super().grow(why)
             if why == ROWS_FULL and len(self.state.waypoint) > 1:
                 self._longer("waypoint")
-        assert PER_PACKET[0] == "rows"
 
     def _longer(self, *names):
         longer = memory.longer({name: getattr(self.state, name) for name in names})
@@ -81,7 +79,7 @@ class TorusRun(NetworkRun):
         world, state = self.state.world, self.state
         entries, loads = state.entries, state.loads
         used = int(world["used_entries"][0])
-        held = np.flatnonzero((entries["state"][:used] == st.TOLD) & (entries["count"][:used] > 0))
+        held = np.flatnonzero((entries["state"][:used] == st.TOLD) & (entries["spread"][:used] == 0))
         held = held[np.argsort(entries["first"][held], kind="stable")]
         first, count = entries["first"][held], entries["count"][held].astype(np.int64)
         total = int(count.sum())
@@ -100,9 +98,11 @@ class TorusRun(NetworkRun):
         """Say whether anything is still going to change after `time`."""
         self.state.world["settled"] = bool(self.moments) and max(self.moments) <= time
 
-    def _spread(self):
-        """What spread flows put on every port, from the routes."""
+    def _arrange(self):
+        """What follows from the routes: in which order nodes hear of a flow, and what spread flows put on ports."""
         state = self.state
+        if self.own:
+            kernel.arrange(state.world)
         if len(state.cast):
             kernel.spread(state.world, np.zeros((2, self.fabric.nodes, len(state.ports)), np.int64))
 
@@ -128,13 +128,17 @@ class TorusRun(NetworkRun):
         """Lay out anew what flows put on links."""
         if not self.own:
             return
-        self._spread()
-        state = self.state
-        told = int((state.entries["state"] == st.TOLD).sum())
-        while len(state.loads) < (told + LEAST) * len(state.ports):
+        self._arrange()
+        self.widen(int((self.state.entries["state"] == st.TOLD).sum()))
+        self.state.asked[:], self.state.crossing[:] = 0, 0
+        kernel.reload(self.state.world)
+
+    def widen(self, flows):
+        """Make room for what so many flows may put on links."""
+        while len(self.state.loads) < (flows + LEAST) * len(self.state.ports):
             self._longer("loads", "members")
-        state.asked[:], state.crossing[:] = 0, 0
-        kernel.reload(state.world)
+        while len(self.state.entries) < flows + LEAST:
+            self._longer("entries")
 
     # what was seen
 

@@ -23,7 +23,7 @@ ENTRY = np.dtype(
         ("id", "i8"),
         ("rate", "i8"),  # b/s that the last computation gave it
         ("first", "i8"),  # its loads: where they begin in `loads` …
-        ("count", "i4"),  # … and how many there are
+        ("count", "i4"),  # … and how many there are; of a spread one, too: those are not in `loads`
         ("slot", "i4"),
         ("src", "i4"),
         ("dst", "i4"),
@@ -50,10 +50,10 @@ COUNTERS = ("abandoned", "broadcasts", "computations", "frozen_ports")
 NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS)
 
 FROM_NETWORK = ("ports", "buffered", "pool")
-ROUTES = ("toward", "picks", "port_of", "to_of", "waypoint")
+ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "nearest", "reached", "branch")
 FLOWS = ("entries", "loads", "members")
 WATER = ("capacity", "asked", "crossing", "left", "thirst", "level", "heap_ports", "begins", "weights", "cast", "landed")
-SCRATCH = ("mass", "line", "heard", "stamp", "calls")
+SCRATCH = ("mass", "line", "heard", "calls")
 OWN_TABLES = (*FROM_NETWORK, *ROUTES, *FLOWS, *WATER, *SCRATCH)
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
@@ -70,6 +70,10 @@ class State(hosts.Arrays):
     picks: np.ndarray  # (2**d, d + 1) uint8  of a mask: how many bits it has, then which
     port_of: np.ndarray  # (n, d) int32  the port of the graph
     to_of: np.ndarray  # (n, d) int32  the node behind it
+    back: np.ndarray  # (d,) uint8  the port of the node behind a port that leads back
+    nearest: np.ndarray  # (n, n) uint16  [source]  all nodes that it reaches, the nearest first; no rows without R2C2
+    reached: np.ndarray  # (n,) int64  how many those are
+    branch: np.ndarray  # (2**d, trees) uint8  of a mask: the port that leads up each tree
     waypoint: np.ndarray  # (rows,) int32  node that a packet goes by way of, or -1; one row where none does
     entries: np.ndarray  # (entries,) ENTRY
     loads: np.ndarray  # (loads,) LOAD  of all entries, in the order in which they came, with gaps
@@ -88,7 +92,6 @@ class State(hosts.Arrays):
     mass: np.ndarray  # (n,) int64  parts that pass a node, zeros between uses
     line: np.ndarray  # (n,) int32
     heard: np.ndarray  # (n,) int64  when the last broadcast came to a node
-    stamp: np.ndarray  # (n,) int64  which one that was
     calls: np.ndarray  # (n,) int64  broadcasts of a node so far
 
 
@@ -199,8 +202,23 @@ def heard(s):
 
 
 @view
-def stamp(s):
-    return carray(pointer(s.stamp_at), (s.stamp_size,), np.int64)
+def back(s):
+    return carray(pointer(s.back_at), (s.back_size,), np.uint8)
+
+
+@view
+def nearest(s):
+    return carray(pointer(s.nearest_at), (s.nearest_size, s.toward_size), np.uint16)
+
+
+@view
+def reached(s):
+    return carray(pointer(s.reached_at), (s.reached_size,), np.int64)
+
+
+@view
+def branch(s):
+    return carray(pointer(s.branch_at), (s.branch_size, s.trees), np.uint8)
 
 
 @view

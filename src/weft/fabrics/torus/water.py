@@ -88,8 +88,11 @@ def add(s, e, sign):
     asked_ = asked(s)[klass]
     if entry.spread == 1:
         out, back = cast(s)[entry.src], landed(s)[entry.dst]
+        entry.count = 0
         for k in range(s.ports_size):
-            asked_[k] += weight * (np.int64(out[k]) + np.int64(back[k]))
+            amount = np.int64(out[k]) + np.int64(back[k])
+            asked_[k] += weight * amount
+            entry.count += 1 if amount > 0 else 0
         return
     crossing_ = crossing(s)[klass]
     for i in range(entry.first, entry.first + entry.count):
@@ -188,6 +191,13 @@ def _fix_spread(s, k, x, low, high):
                 _fix(s, e, x)
 
 
+@hot
+def _rising(s, e, klass):
+    """Whether entry e is of a class, has a path, and no rate yet."""
+    entry = entry_at(s, e)
+    return entry.state == TOLD and entry.klass == klass and entry.frozen < s.computations and entry.count > 0
+
+
 @part
 def _satisfy(s, x, low, high):
     """Fix the flows of the class that has all it asks for at the least level, if that is not above x. Whether any."""
@@ -196,15 +206,13 @@ def _satisfy(s, x, low, high):
         enough = s.demand // weights(s)[klass]
         if enough < best:
             for e in range(s.used_entries):
-                entry = entry_at(s, e)
-                if entry.state == TOLD and entry.klass == klass and entry.frozen < s.computations:
+                if _rising(s, e, klass):
                     best, chosen = enough, np.int64(klass)
                     break
     if chosen < 0:
         return False
     for e in range(s.used_entries):
-        entry = entry_at(s, e)
-        if entry.state == TOLD and entry.klass == chosen and entry.frozen < s.computations:
+        if _rising(s, e, chosen):
             _fix(s, e, best)
     return True
 

@@ -1,0 +1,69 @@
+"""How many packet-hops a second a torus runs, beside Clos networks in the same run, and what computing rates costs.
+
+    python benchmarks/torus.py [hops|many|rates]
+
+A packet-hop is a packet leaving a link. CPU time of whole runs, one core, compiled code, the better of two. A torus has
+six hops where a leaf-spine has four, and under R2C2 no acknowledgements.
+"""
+
+import sys
+from time import process_time
+
+import numpy as np
+
+from packet import measure, show
+from weft.cli.bench import calibrate
+from weft.fabrics.packet import Packet
+from weft.fabrics.torus import Torus
+from weft.units import Gbps, ns, us
+from weft.workload import Poisson
+
+
+def hops():
+    """512 nodes, Pareto flows of mean 100 KB: what one torus can carry, at most 0.17 of 100 Gb/s a node."""
+    common = {"hosts": 512, "topology": "leafspine", "link": 50 * Gbps, "delay": 100 * ns}
+    networks = {
+        "leaf-spine, tcp": (Packet(**common, transport="tcp"), 0.24),
+        "torus, tcp": (Torus(transport="tcp"), 0.12),
+        "leaf-spine, ndp": (Packet(**common, transport="ndp@shoal-nsdi19"), 0.24),
+        "torus, r2c2": (Torus(), 0.12),
+        "torus, r2c2, rates every 5 us": (Torus(period=5 * us), 0.12),
+    }
+    for name, (fabric, load) in networks.items():
+        show(f"{name}, 20,000 flows", *measure(fabric, Poisson(load=load, sizes="pareto", flows=20_000)))
+
+
+def many():
+    """100,000 flows at load 0.6, 3.6 times what the links can carry: all of it waits somewhere."""
+    for name, fabric in {"r2c2": Torus(), "r2c2, rates every 5 us": Torus(period=5 * us)}.items():
+        show(f"{name}, 100,000 flows", *measure(fabric, Poisson(load=0.6, sizes="pareto", flows=100_000)))
+
+
+def rates():
+    """One computation of the rates of so many flows, all known and none new."""
+    from weft.fabrics.torus import kernel
+    from weft.fabrics.torus.bounds import known
+
+    for routing in ("minimal", "dimension", "valiant"):
+        for flows in (100, 1000, 10_000):
+            fabric = Torus(routing=routing)
+            run = known(fabric, Poisson(load=0.5, sizes="pareto", flows=flows).draw(nodes=512, link=100 * Gbps, seed=1))
+            kernel.pour(run.state.world)
+            took = []
+            for _ in range(3):
+                began = process_time()
+                kernel.pour(run.state.world)
+                took.append(process_time() - began)
+            world = run.state.world[0]
+            loads = int(run.state.entries["count"][:flows].astype(np.int64).sum())
+            ports = int(world["frozen_ports"]) // int(world["computations"])
+            each = f"{1e9 * min(took) / loads:.1f} ns a load, {ports} full ports"
+            print(f"{routing:10} {flows:6,} flows  {1000 * min(took):8.2f} ms, {loads:10,} loads, {each}", flush=True)
+
+
+if __name__ == "__main__":
+    for name, bench in {"hops": hops, "many": many, "rates": rates}.items():
+        if len(sys.argv) < 2 or name in sys.argv[1:]:
+            before = calibrate()
+            bench()
+            print(f"calibration {before:.1f} ns before, {calibrate():.1f} ns after", flush=True)
