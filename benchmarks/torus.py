@@ -10,8 +10,8 @@ import sys
 from time import process_time
 
 import numpy as np
-
 from packet import measure, show
+
 from weft.cli.bench import calibrate
 from weft.fabrics.packet import Packet
 from weft.fabrics.torus import Torus

@@ -159,7 +159,7 @@ class Grid:
 
 def shapes(nodes: int, dimensions: int) -> list[tuple[int, ...]]:
     """Shapes of so many dimensions, of two nodes or more each, whose number of nodes is nearest to `nodes`."""
-    most = max(int(round(nodes ** (1 / dimensions))) * 4, 4)
+    most = max(round(nodes ** (1 / dimensions)) * 4, 4)
     found = {}
     for shape in combinations_with_replacement(range(2, most + 1), dimensions):
         found[shape] = (abs(prod(shape) - nodes), shape[-1] - shape[0])

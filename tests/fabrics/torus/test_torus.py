@@ -222,7 +222,9 @@ def test_a_flow_that_waits_for_one_that_is_lost_is_lost_too():
 def test_the_command_of_the_contract_prints_the_agreed_object(capsys):
     from weft.cli import main
 
-    command = "run torus poisson --dimensions 4x4x4 --link 100Gbps --load 0.6 --flows 300 --sizes pareto --seed 1 --json"
+    command = (
+        "run torus poisson --dimensions 4x4x4 --link 100Gbps --load 0.6 --flows 300 --sizes pareto --seed 1 --json"
+    )
     assert main(command.split()) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["rate"]["packet_hops_per_s"] > 0 and data["fabric"]["dimensions"] == [4, 4, 4]
@@ -232,7 +234,7 @@ def test_the_command_of_the_contract_prints_the_agreed_object(capsys):
 def test_the_command_says_what_is_wrong_in_a_sentence(capsys):
     from weft.cli import main
 
-    assert main("run torus poisson --dimensions 8x1 --load 0.5 --flows 5".split()) != 0
+    assert main(["run", "torus", "poisson", "--dimensions", "8x1", "--load", "0.5", "--flows", "5"]) != 0
     assert "every dimension must be at least 2 nodes" in capsys.readouterr().err
-    assert main("run torus poisson --nodes 100 --load 0.5 --flows 5".split()) != 0
+    assert main(["run", "torus", "poisson", "--nodes", "100", "--load", "0.5", "--flows", "5"]) != 0
     assert "shapes near that are 4x5x5 (100)" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def assert_same(fabric, flows, seed, until=None):
     assert seen.work["packet_hops"] == twin.count["hops"]
     assert seen.sections["retransmissions"] == twin.count["resent"]
     assert seen.fingerprint == str(twin.print)
-    assert run.world["abandoned"] == twin.abandoned
+    assert run.world["abandoned"] == twin.abandoned and run.world["crossed"] == twin.count["crossed"]
     if told := seen.sections["r2c2"]:
         assert (told["broadcasts"], told["computations"]) == (twin.broadcasts, twin.computations)
     return seen
@@ -114,7 +114,11 @@ def test_what_fails_fails_alike(transport, plan, shape, routing, converge, perio
 
 
 @few
-@given(flows=waiting(8, largest=9000), shape=st.sampled_from([(8,), (2, 4), (2, 2, 2)]), transport=st.sampled_from(["r2c2", "tcp"]))
+@given(
+    flows=waiting(8, largest=9000),
+    shape=st.sampled_from([(8,), (2, 4), (2, 2, 2)]),
+    transport=st.sampled_from(["r2c2", "tcp"]),
+)
 def test_flows_that_wait_are_released_alike(flows, shape, transport):
     seen = assert_same(Torus(dimensions=shape, transport=transport, period=3 * us), flows, 1)
     assert (seen.finish >= 0).all()
@@ -123,7 +127,8 @@ def test_flows_that_wait_are_released_alike(flows, shape, transport):
 @settings(max_examples=60, deadline=None)
 @given(
     shape=shapes, routing=st.sampled_from(["minimal", "dimension", "valiant"]), control=controls,
-    link=st.integers(10**6, 8 * 10**10).map(lambda rate: rate * 48), count=st.integers(1, 60), seed=st.integers(0, 2**32),
+    link=st.integers(10**6, 8 * 10**10).map(lambda rate: rate * 48), count=st.integers(1, 60),
+    seed=st.integers(0, 2**32),
 )  # fmt: skip
 def test_rates_are_those_of_plain_water_filling_to_the_last_unit(shape, routing, control, link, count, seed):
     fabric = Torus(dimensions=shape, routing=routing, link=link, **control)

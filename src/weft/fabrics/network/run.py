@@ -39,7 +39,7 @@ class NetworkRun(Run):
     budget = 20_000
     inspect_every = 1 << 20
     inspect_samples = 16
-    tables = st.TABLES  # arrays that kernels reach through the world
+    tables: tuple[str, ...] = st.TABLES  # arrays that kernels reach through the world
 
     def __init__(self, fabric, flows, seed=0):
         super().__init__(fabric, flows, seed=seed, every=20 * us)

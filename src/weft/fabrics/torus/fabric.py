@@ -256,10 +256,8 @@ class Torus(Fabric):
         some = [f"{show_number(count)} {name.replace('_', ' ')}" for name, count in packets.items() if count]
         yield "packets", ", ".join(some) or "none"
         if told := summary["r2c2"]:
-            yield "r2c2", (
-                f"{show_number(told['broadcasts'])} broadcasts, {100 * told['broadcast_share']:.2f} % of all bytes; "
-                f"rates computed {show_number(told['computations'])} times"
-            )
+            spent = f"{show_number(told['broadcasts'])} broadcasts, {100 * told['broadcast_share']:.2f} % of all bytes"
+            yield "r2c2", f"{spent}; rates computed {show_number(told['computations'])} times"
         else:
             counts = [f"{show_number(summary[name])} {name}" for name in ("marks", "retransmissions", "timeouts")]
             yield "on the way", ", ".join(counts)
@@ -301,7 +299,7 @@ class Torus(Fabric):
                     "entries": (1 << 10 if own else 1, st.ENTRY),
                     "loads": (loads, st.LOAD),
                     "members": (loads, np.int32),
-                    **{name: (ports, np.int64) for name in ("capacity", "left", "thirst", "level")},
+                    **dict.fromkeys(("capacity", "left", "thirst", "level"), (ports, np.int64)),
                     "asked": ((classes, ports), np.int64),
                     "crossing": ((classes, ports), np.int64),
                     "heap_ports": (ports, np.int32),
@@ -310,7 +308,7 @@ class Torus(Fabric):
                     "cast": ((n if own and valiant else 0, ports), np.int32),
                     "landed": ((n if own and valiant else 0, ports), np.int32),
                     "line": (n, np.int32),
-                    **{name: (n, np.int64) for name in ("mass", "heard", "calls")},
+                    **dict.fromkeys(("mass", "heard", "calls"), (n, np.int64)),
                 }
             )
         )
@@ -351,4 +349,3 @@ class Torus(Fabric):
         state.hosts["rate"] = self.link
         bind(state.world, **{name: getattr(state, name) for name in st.TABLES})
         return state
-

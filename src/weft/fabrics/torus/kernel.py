@@ -31,7 +31,21 @@ from weft.hosts.flow import Transport, close_slot
 from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network, none_waiting
 from weft.hosts.state import flow_at, lose, packet_at, rows
 
-__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "arrange", "cut", "give_up", "mend", "pour", "reload", "spread")
+__all__ = (
+    "DONE",
+    "GROW_ROWS",
+    "GROW_SLOTS",
+    "PAUSED",
+    "advance",
+    "arrange",
+    "cut",
+    "give_up",
+    "mend",
+    "pour",
+    "reload",
+    "spread",
+)
+
 
 @hot
 def route(s, r, node):
@@ -88,6 +102,7 @@ def arrive(s, r):
     """Packet r has crossed its port. True if it has reached its node."""
     p = packet_at(s, r)
     s.hops += 1
+    s.crossed += np.int64(p.size)
     port = port_at(s, p.port)
     if p.epoch != port.epoch:
         s.drop_down += 1
@@ -115,9 +130,7 @@ def look_ahead(s):
     prefetch(rows(s), np.int64(port_at(s, e.port).head))
 
 
-NETWORK = Network(
-    forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=loop.nothing_ahead
-)
+NETWORK = Network(forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=loop.nothing_ahead)
 
 
 @part
@@ -131,6 +144,7 @@ def begin_tcp(s, slot):
 
 
 TCP = Transport(begin=begin_tcp, receive=tcp.TCP.receive, fire=tcp.TCP.fire, pace=tcp.TCP.pace, room=tcp.TCP.room)
+
 
 @bare
 def advance_r2c2(world, until, budget):

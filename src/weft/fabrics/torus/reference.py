@@ -1,7 +1,7 @@
 """The torus once more, with objects and a packet at a time, to be checked by eye.
 
-`run(fabric, flows, seed)` carries flows over a fabric in plain Python. It shares descriptions with the kernel (the grid,
-its routes, settings, the plan of failures) and nothing that moves a packet or computes a rate.
+`run(fabric, flows, seed)` carries flows over a fabric in plain Python. It shares descriptions with the kernel (the
+grid, its routes, settings, the plan of failures) and nothing that moves a packet or computes a rate.
 """
 
 from collections import deque
@@ -49,7 +49,9 @@ def spread_loads(toward, grid, src, dst) -> dict[int, int]:
         for sums, a, b in ((out, src, way), (back, way, dst)):
             for port, part in loads(toward, grid, a, b).items():
                 sums[port] = sums.get(port, 0) + part
-    total = {port: out.get(port, 0) // grid.nodes + back.get(port, 0) // grid.nodes for port in out.keys() | back.keys()}
+    total = {
+        port: out.get(port, 0) // grid.nodes + back.get(port, 0) // grid.nodes for port in out.keys() | back.keys()
+    }
     return {port: part for port, part in total.items() if part}
 
 
@@ -203,7 +205,7 @@ class Network(Hosts):
             port.host = False  # every port is one of a switch …
             if fabric.buffer is None and self.set.transport == "r2c2":
                 port.capacity = 1 << 62  # … which R2C2 need not bound
-        self.count |= dict.fromkeys(("hops", "marks"), 0)
+        self.count |= dict.fromkeys(("hops", "crossed", "marks"), 0)
         self.calls = [0] * fabric.nodes
         self.known: list[Entry] = []
         self.free_numbers: list[int] = []  # entries have numbers, and are told of their rates in that order
@@ -249,6 +251,7 @@ class Network(Hosts):
     def arrive(self, packet, port):
         """A packet has crossed `port`."""
         self.count["hops"] += 1
+        self.count["crossed"] += packet.size
         if packet.crossed_in != port.failures:
             self.lose(packet)
         elif port.to == packet.dst and packet.way in (None, port.to):

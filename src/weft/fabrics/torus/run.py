@@ -163,7 +163,7 @@ class TorusRun(NetworkRun):
         told = {}
         if self.own:
             broadcast = int(world["broadcasts"]) * (fabric.nodes - 1) * fabric.broadcast
-            data = int(world["hops"]) * fabric.wire_size
+            data = int(world["crossed"])
             told = {
                 "broadcasts": int(world["broadcasts"]),
                 "broadcast_bytes": broadcast,

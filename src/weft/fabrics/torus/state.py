@@ -46,13 +46,25 @@ PLACES = (
     "stale",  # 1 if flows have come or gone since the last computation
     "free_entry", "used_entries", "used_loads",
 )  # fmt: skip
-COUNTERS = ("abandoned", "broadcasts", "computations", "frozen_ports")
+COUNTERS = ("abandoned", "crossed", "broadcasts", "computations", "frozen_ports")
 NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS)
 
 FROM_NETWORK = ("ports", "buffered", "pool")
 ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "nearest", "reached", "branch")
 FLOWS = ("entries", "loads", "members")
-WATER = ("capacity", "asked", "crossing", "left", "thirst", "level", "heap_ports", "begins", "weights", "cast", "landed")
+WATER = (
+    "capacity",
+    "asked",
+    "crossing",
+    "left",
+    "thirst",
+    "level",
+    "heap_ports",
+    "begins",
+    "weights",
+    "cast",
+    "landed",
+)
 SCRATCH = ("mass", "line", "heard", "calls")
 OWN_TABLES = (*FROM_NETWORK, *ROUTES, *FLOWS, *WATER, *SCRATCH)
 TABLES = (*hosts.TABLES, *OWN_TABLES)

@@ -181,21 +181,22 @@ def _fix(s, e, x):
         thirst_[k] -= amount * weight
 
 
-@part
-def _fix_spread(s, k, x, low, high):
-    """Fix the spread flows that cross port k."""
-    for e in range(s.used_entries):
-        entry = entry_at(s, e)
-        if entry.state == TOLD and entry.spread == 1 and low <= entry.klass <= high and entry.frozen < s.computations:
-            if cast(s)[entry.src, k] + landed(s)[entry.dst, k] > 0:
-                _fix(s, e, x)
-
-
 @hot
 def _rising(s, e, klass):
     """Whether entry e is of a class, has a path, and no rate yet."""
     entry = entry_at(s, e)
     return entry.state == TOLD and entry.klass == klass and entry.frozen < s.computations and entry.count > 0
+
+
+@part
+def _fix_spread(s, k, x, low, high):
+    """Fix the spread flows that cross port k."""
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.spread == 0 or not low <= entry.klass <= high or not _rising(s, e, entry.klass):
+            continue
+        if cast(s)[entry.src, k] + landed(s)[entry.dst, k] > 0:
+            _fix(s, e, x)
 
 
 @part

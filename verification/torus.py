@@ -1,0 +1,66 @@
+"""What routing and R2C2 make of a torus of 512 nodes.
+
+python verification/torus.py [routes|control]
+"""
+
+import sys
+
+import numpy as np
+
+import weft
+from weft import Flows, Poisson, Torus
+from weft.fabrics.torus.bounds import fair_rates
+from weft.units import us
+
+SHAPE = (8, 8, 8)
+
+
+def routes():
+    """The fair rates of one endless flow from every node, by pattern and routing."""
+    node = np.arange(512)
+    x, y, z = np.unravel_index(node, SHAPE)
+    patterns = {
+        "to the neighbour, one up in x": np.ravel_multi_index(((x + 1) % 8, y, z), SHAPE),
+        "tornado, three up in x": np.ravel_multi_index(((x + 3) % 8, y, z), SHAPE),
+        "to the farthest, four up in all": np.ravel_multi_index(((x + 4) % 8, (y + 4) % 8, (z + 4) % 8), SHAPE),
+        "transpose, x and z change places": np.ravel_multi_index((z, y, x), SHAPE),
+        "a random permutation (seed 1)": np.random.default_rng(1).permutation(512),
+    }
+    for name, dst in patterns.items():
+        some = dst != node
+        flows = Flows.of(nodes=512, src=node[some], dst=dst[some], size=1, start=0)
+        cells = []
+        for routing in ("minimal", "dimension", "valiant"):
+            rates = fair_rates(Torus(dimensions=SHAPE, routing=routing, headroom=0.0), flows) / 1e9
+            cells.append(f"{rates.mean():.1f}, {rates.min():.1f}")
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def control():
+    """Short flows' completion and long flows' goodput under R2C2 and under transports that do not know the load."""
+    tori = {
+        "R2C2, rates every 500 us": Torus(),
+        "R2C2, rates every 50 us": Torus(period=50 * us),
+        "R2C2, rates every 5 us": Torus(period=5 * us),
+        "TCP": Torus(transport="tcp"),
+        "DCTCP": Torus(transport="dctcp"),
+    }
+    print("| load, realised | | mean | p50 | p99.9 | goodput | longest queue, packets | lost | broadcasts, of bytes |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for load in (0.1, 0.3, 0.6):
+        for name, torus in tori.items():
+            found = weft.run(torus, Poisson(load=load, sizes="pareto", flows=20_000), seed=1).summary()
+            fct, told = found["fct_us"]["short"], found["r2c2"]
+            share = f"{100 * told['broadcast_share']:.1f} %" if told else "–"
+            realised = found["offered"]["realised_load"]
+            numbers = (fct["mean"], fct["p50"], fct["p99.9"], found["goodput_gbps"]["long"]["mean"])
+            print(
+                f"| {load}, {realised:.3f} | {name} |", " | ".join(f"{number:.4g}" for number in numbers),
+                f"| {found['queue']['max']:,} | {found['lost']['total']:,} | {share} |", flush=True,
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    for name, check in {"routes": routes, "control": control}.items():
+        if len(sys.argv) < 2 or name in sys.argv[1:]:
+            check()
