@@ -1,6 +1,7 @@
 """`weft bench`: how fast a fabric is simulated here, beside a loop that says how fast the machine is."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import process_time
 from typing import Annotated
@@ -307,4 +308,5 @@ def _planned(row) -> str:
     )
 
 
-ALONE = {"shoal": shoal, "tdma": tdma}  # what is measured without a workload: a busy rack; schedulers
+# What is measured without a workload: a busy rack, schedulers.
+ALONE: dict[str, Callable[..., int]] = {"shoal": shoal, "tdma": tdma}
