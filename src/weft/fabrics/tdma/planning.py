@@ -126,12 +126,13 @@ class Planning:
 
 
 FEWEST, MOST = 24, 6144  # hosts that `sustained` tries
-WANTED = {"demand": "random", "size": 1_500_000}  # up to four slots' worth for every pair
+WANTED = 1_500_000  # bytes at most, drawn for every pair: up to four slots' worth
 
 
 def measured(scheduler: str, hosts: int, round: Time = 10 * ms, repeat: int = 5) -> dict:
     """How a scheduler does with drawn demands of so many hosts on one switch, and the ms of CPU time it takes."""
-    found = Planning(hosts=hosts, scheduler=scheduler, round=round, repeat=repeat, **WANTED).facts()
+    found = Planning(hosts=hosts, scheduler=scheduler, round=round, repeat=repeat, demand="random",
+                     size=WANTED).facts()  # fmt: skip
     keys = ("throughput", "longest_wait_slots", "bound_slots", "compute_ms", "compute_ms_worst", "in_time")
     return {"scheduler": scheduler, "hosts": hosts} | {key: found[key] for key in keys}
 
