@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft.engine import events
-from weft.engine.bits import prefetch
+from weft.engine.bits import prefetch, prefetch_at
 from weft.engine.jit import bare, hot, part
 from weft.fabrics.network.kernel import prefetch_port
 from weft.fabrics.network.state import port_at
@@ -45,6 +45,8 @@ __all__ = (
     "reload",
     "spread",
 )
+
+MASK = 2  # bytes of an entry of `toward`
 
 
 @hot
@@ -124,13 +126,15 @@ def one_path(s, src, dst):
 
 @hot
 def look_ahead(s):
-    """Prefetch the next ports, the packets that wait there, and with every event one row more of the next bucket."""
+    """Prefetch the port of a later packet, and of the next one the packet behind it and the mask it will ask for."""
     prefetch_port(s, np.int64(packet_at(s, s.later_row).port))
-    e = packet_at(s, s.next_row)
-    prefetch(rows(s), np.int64(port_at(s, e.port).head))
+    p = packet_at(s, s.next_row)
+    port = port_at(s, p.port)
+    prefetch(rows(s), np.int64(port.head))
+    prefetch_at(s.toward_at + MASK * (np.int64(p.dst) * s.toward_size + np.int64(port.to)))
 
 
-NETWORK = Network(forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=loop.nothing_ahead)
+NETWORK = Network(forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=look_ahead)
 
 
 @part
