@@ -445,6 +445,8 @@ INDICES = {  # arrays that lead into tables, and columns or fields of them, whos
     "crossbar": ("free", "queue", "cells", "info", "active", "before", "owner", "mate", "flow_next", "level"),
     "packet": ("due", "heap", "heads", "rows", "flows", "hosts", "ports", "table", "group", "choices", "order"),
     "merchant": ("due", "heap", "heads", "rows", "flows", "hosts", "ports", "table", "group", "choices"),
+    "ideal": ("live",),
+    "stardust": ("due", "heap", "heads", "rows", "flows", "hosts"),
     "tdma": ("head", "tail", "next", "frm", "to", "path", "many", "clock"),
 }
 

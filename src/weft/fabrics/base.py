@@ -98,6 +98,13 @@ class Fabric(Described):
             raise BadInput(f"demand must be drawn for the {self.nodes} nodes of the fabric, not {demand.nodes}")
 
 
+def delivered_as_offered(offered: np.ndarray, delivered: np.ndarray, finish: np.ndarray) -> int:
+    """Flows that got more than they asked for, or less than nothing, or whose end is not where their last one came."""
+    done = finish >= 0
+    wrong = (delivered < 0) | (delivered > offered) | (done != (delivered == offered))
+    return int(np.count_nonzero(wrong))
+
+
 class Run:
     """A run under way: what the loop drives and what others may look at between strides."""
 
@@ -108,6 +115,7 @@ class Run:
     now: int = 0  # ps of simulated time
     finished: int = 0  # flows done
     work: int = 0  # units of work done
+    patience: int | None = None  # ps in which something must arrive while anything is under way; None: nobody can say
     next_change: int | None = None  # ps at which the loop is to stop and call `change`: a failure, a repair
 
     def __init__(self, fabric: Fabric, demand: Demand, *, seed: int = 0, every: int = 10 * us):
@@ -118,6 +126,7 @@ class Run:
         self.half: tuple[int, dict] | None = None  # (moment, sample) halfway there
         self.seconds = 0.0  # of wall time in kernels, compiling left out
         self.inspected = 0  # work at the last thorough look
+        self.moved = (-1, 0)  # `arrived` when it last grew, and the moment
         self.compiling = False
 
     @property
@@ -131,6 +140,18 @@ class Run:
         if self.until:
             return min(self.now / self.until, 1.0)
         return self.finished / self.total if self.total else None
+
+    @property
+    def under_way(self) -> tuple[int, bool]:
+        """(a count of what has arrived so far, whether anything that has begun has not arrived)."""
+        return 0, False
+
+    def stalled(self) -> int:
+        """1 if nothing has arrived for longer than `patience` while something was under way: a cell is lost."""
+        arrived, more = self.under_way
+        if arrived != self.moved[0] or not more:
+            self.moved = arrived, self.now
+        return int(self.patience is not None and self.now - self.moved[1] > self.patience)
 
     # what a room says
 

@@ -51,6 +51,7 @@ def deliver(s, r, transport):
     p = packet_at(s, r)
     fold(print_(s), s.now, (np.int64(p.id) << 32) | (np.int64(p.seq) << 4) | np.int64(p.kind))
     s.conserved_out += 1
+    s.landed += 1
     if flow_at(s, p.flow).id == p.id:
         transport.receive(s, r)
     events.give(s, rows(s), r)

@@ -199,6 +199,7 @@ PLACES = (
 COUNTERS = (
     ("sent_segments", "resent", "timeouts", "fast_retransmits", "duplicates", "moved"),
     ("acks", "nacks", "pulls", "cnps"),
+    ("landed",),  # packets that have reached their host
     ("conserved_in", "conserved_out"),  # packets made and packets ended; the difference is on its way
 )
 NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS), ())

@@ -268,6 +268,39 @@ def inside(fabric, s: State) -> int:
     return int(lengths.sum()) + crossed
 
 
+def depths(fabric) -> list[tuple[int, int | None]]:
+    """(how many, cells that each may hold) of the queues inside the switch, in their order; None without a bound."""
+    n, rows, depth = fabric.ports, fabric.ports // fabric.group, fabric.queue_depth
+    return {
+        "fifo": [(n, n * depth)],
+        "voq": [(n * n, depth)],
+        "shared": [(n * n, n * depth)],
+        "cioq": [(n * n, depth), (n, None)],
+        "cicq": [(n * n, depth), (n * n, fabric.crosspoint)],
+        "hierarchical": [(n * rows, depth), (n * rows, fabric.output)],
+        "gcq": [(n * rows, depth), (n * rows, None), (n * rows, fabric.output)],
+        "oq": [(n, n * depth)],
+    }[fabric.buffers]  # fmt: skip
+
+
+def too_deep(fabric, s: State) -> int:
+    """Queues that hold more than they have room for, and memories that do; with them the deepest that ever was."""
+    lengths, first, wrong = s.queue.reshape(-1, 4)[:, LENGTH].astype(np.int64), 0, 0
+    if s.plan[Plan.FANOUT] > 1 or fabric.algorithm in ("ccf", "lihp"):
+        return 0  # their queues hold copies, or are lists that any cell may join
+    for count, depth in depths(fabric):
+        if depth is not None:
+            wrong += int(np.count_nonzero(lengths[first : first + count] > depth))
+        first += count
+    known = [depth for _, depth in depths(fabric) if depth is not None]
+    if len(known) == len(depths(fabric)) and not s.plan[Plan.FLOW_CONTROL]:  # else senders' queues are in it
+        wrong += int(s.level[Level.PEAK] > max(known))
+    if fabric.buffers == "shared":
+        n = fabric.ports
+        wrong += int(np.count_nonzero(lengths[: n * n].reshape(n, n).sum(1) > n * fabric.queue_depth))
+    return wrong
+
+
 def lost_flows(fabric, s: State) -> np.ndarray:
     """(f,) bool: flows of which a cell was lost: neither delivered, nor at the sender, nor in any queue."""
     fresh, n = int(s.level[Level.FRESH]), fabric.ports

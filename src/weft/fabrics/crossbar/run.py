@@ -5,8 +5,8 @@ import numpy as np
 from weft.engine import loop
 from weft.engine.fingerprint import show
 from weft.engine.layout import check_limits, check_same, check_shapes
-from weft.fabrics.base import Run
-from weft.fabrics.crossbar import kernel, layout, timing
+from weft.fabrics.base import Run, delivered_as_offered
+from weft.fabrics.crossbar import bounds, kernel, layout, timing
 from weft.fabrics.crossbar.fabric import EMULATING, MATCHED, Crossbar
 from weft.fabrics.crossbar.state import Count, Kind, Level, Plan
 from weft.metrics.observation import Lost, Observation, Queue, Throughput
@@ -14,6 +14,8 @@ from weft.metrics.throughput import spread
 from weft.units import ns, show_time
 from weft.units import s as second
 from weft.workload.traffic import LONGEST
+
+PATIENCE = 4096  # slots beyond the longest wait of iSLIP, in which a switch that holds a cell delivers one: pipelines
 
 
 class SwitchRun(Run):
@@ -29,6 +31,7 @@ class SwitchRun(Run):
         self.state = layout.state(fabric, demand, seed)
         self.with_flows = self.state.plan[Plan.KIND] == Kind.FLOWS
         self.last = LONGEST if self.with_flows else int(self.state.plan[Plan.SLOTS])
+        self.patience = (bounds.starvation(fabric.ports) + PATIENCE) * fabric.slot
         self.kernel = self._choose()
         if self.kernel is kernel.sprint:
             self.budget = 4096
@@ -101,7 +104,26 @@ class SwitchRun(Run):
 
     def monitors(self, thorough=True):
         off = abs(self.inside - layout.inside(self.fabric, self.state)) if thorough else 0
-        return {"one_cell_per_port_and_slot": int(self.state.count[Count.CLASHES]), "conservation": int(off)}
+        return {
+            "one_cell_per_port_and_slot": int(self.state.count[Count.CLASHES]),
+            "conservation": int(off),
+            "queue_bound": layout.too_deep(self.fabric, self.state) if thorough else 0,
+            "delivered_as_offered": self._miscounted() if thorough and self.with_flows else 0,
+            "stall": self.stalled(),
+        }
+
+    @property
+    def under_way(self):
+        return int(self.state.count[Count.DELIVERED]), self.inside > 0
+
+    def _miscounted(self) -> int:
+        """Flows whose cells do not add up, and deliveries that belong to none."""
+        state = self.state
+        cells = -(-self.demand.table.size // self.fabric.payload)
+        got = cells - state.flow_due
+        wrong = delivered_as_offered(cells, got, state.flow_finish)
+        wrong += int(np.count_nonzero((state.flow_left < 0) | (state.flow_left > state.flow_due)))
+        return wrong + abs(int(got.sum()) - int(state.count[Count.DELIVERED]))
 
     def arrays(self):
         return layout.freeze(self.state)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft.engine import calendar, fingerprint
-from weft.fabrics.base import Run
+from weft.fabrics.base import Run, delivered_as_offered
 from weft.fabrics.ideal import kernel
 from weft.fabrics.ideal.fabric import Ideal
 from weft.fabrics.ideal.kernel import CHANGES, FINISHED, LIVE, NOW, SINCE, STALE
@@ -71,7 +71,7 @@ class IdealRun(Run):
     def monitors(self, thorough=True):
         """No link carries more than its rate, and no flow more than it has."""
         at = self.state
-        laws = {"conservation": 0, "links_within_their_rate": 0}
+        laws = {"conservation": 0, "links_within_their_rate": 0, "delivered_as_offered": 0}
         if thorough and at["clock"][STALE] == 0:
             live = at["live"][: at["clock"][LIVE]]
             most = self.fabric.link / s * (1 + 1e-9)
@@ -79,6 +79,7 @@ class IdealRun(Run):
                 used = np.bincount(ends[live], at["rate"][live], self.fabric.nodes)
                 laws["links_within_their_rate"] += int((used > most).sum())
             laws["conservation"] = int((at["bits"][live] <= 0).sum())
+            laws["delivered_as_offered"] = delivered_as_offered(self.demand.size, self.received(), at["finish"])
         return laws
 
     def observe(self) -> Observation:
@@ -98,6 +99,14 @@ class IdealRun(Run):
 
     def arrays(self):
         return {name: array.copy() for name, array in self.state.items()}
+
+    def limits(self, given):
+        f = len(self.demand)
+        yield "live", given["live"], 0, max(f - 1, 0)
+        yield "clock", given["clock"][[LIVE, FINISHED]], 0, f
+        yield "clock", given["clock"], 0, 1 << 62
+        yield "finish", given["finish"], -1, 1 << 62
+        yield from calendar.limits(given["waits"], self.state["waits"], len(self.successors))
 
     def restore(self, arrays):
         for name, array in arrays.items():

@@ -165,6 +165,7 @@ def arrive(s, r):
         follow(s, np.int64(p.port))
     if p.kind == PAUSE or p.kind == RESUME:
         on_pause_frame(s, r)
+        s.heeded += 1
         s.conserved_out += 1
         events.give(s, rows(s), r)
         return False

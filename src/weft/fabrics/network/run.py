@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numba import typeof, types
 
-from weft.engine import calendar, events, fingerprint, loop, memory
+from weft.engine import events, fingerprint, loop, memory
 from weft.engine.layout import Grows, check_limits, check_same, check_shapes
 from weft.engine.views import bind
 from weft.fabrics.base import Run
@@ -15,8 +15,9 @@ from weft.fabrics.network import bounds, kernel
 from weft.fabrics.network import state as st
 from weft.fabrics.network.fabric import Network, groups
 from weft.fabrics.network.failures import cut_off
+from weft.hosts import checked
 from weft.hosts import state as hosts
-from weft.hosts.state import HAND, PER_FLOW, PER_PACKET
+from weft.hosts.state import PER_FLOW, PER_PACKET
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.topology.routes import routes
 from weft.units import s, us
@@ -121,6 +122,14 @@ class NetworkRun(Run):
             "lost": self.lost.total,
         }
 
+    def stalled(self):
+        """1 if flows are under way, but no event is to come that could move them."""
+        w = self.world
+        coming = int(w["ringed"] + w["heaped"] + w["last"] - w["first"] + w["known"] - w["next_flow"] + w["coming"])
+        if w["live"] == 0 or coming or self.next_change is not None:
+            return 0
+        return int(int(self._doomed().sum()) < self.total - self.finished)
+
     # failures
 
     def _moments(self) -> dict:
@@ -160,7 +169,13 @@ class NetworkRun(Run):
         world, ports, fabric = self.world, self.state.ports, self.fabric
         waiting = int(ports["packets"].sum() + ports["packets_high"].sum()) if thorough else 0
         on_their_way = int(world["conserved_in"] - world["conserved_out"])
-        laws = {"conservation": int(not waiting <= on_their_way <= int(world["alive"]))}
+        ended = int(world["landed"] + world["heeded"]) + self.lost.total  # every packet that is gone went somewhere
+        laws = {
+            "conservation": int(not waiting <= on_their_way <= int(world["alive"]))
+            + abs(ended - int(world["conserved_out"])),
+            "delivered_as_offered": checked.miscounted(self.state) if thorough else 0,
+            "stall": self.stalled(),
+        }
         if fabric.in_time:
             laws["buffer_bound"] = int((ports["peak"] > ports["capacity"]).sum()) if thorough else 0
         if fabric.settings.queue == "lossless":
@@ -260,52 +275,20 @@ class NetworkRun(Run):
         check_limits(self.limits(given))
 
     def limits(self, given):
-        world, rows, flows, ends, ports = (given[name] for name in ("world", "rows", "flows", "hosts", "ports"))
-        many, slots, flow, last = len(rows), len(flows), len(given["traffic"]), len(ports) - 1
-        nodes = len(ends) - 1
-        for name, low, high in (
-            ("first", 0, many), ("last", 0, many), ("heaped", 0, many), ("ringed", 0, many), ("alive", 0, many),
-            ("used", 0, many), ("free", -1, many - 1), ("next_row", 0, many - 1), ("later_row", 0, many - 1),
-            ("next_flow", 0, flow), ("free_slot", -1, slots - 1), ("used_slots", 0, slots), ("finished", 0, flow),
-            ("coming", 0, flow), ("first_out", -1, many - 1), ("last_out", -1, many - 1), ("has_room", -1, nodes),
-            ("due_now", -1, nodes), ("now", 0, 1 << 62), ("bucket", 0, 1 << 62), ("applied", -1, 1 << 62),
-        ):  # fmt: skip
-            yield name, world[name], low, high
-        for name, low, high in (
-            ("next", -2 - many, many - 1), ("kind", 0, HAND), ("flow", -1, slots - 1), ("dst", -1, nodes),
-            ("sub", 0, max(int(world["subflows"][0]) - 1, 0)), ("port", -1, max(last, nodes)), ("size", 0, 1 << 31),
-            ("seq", -1, 1 << 31), ("id", -1, max(flow - 1, 0)), ("time", 0, 1 << 62),
-        ):  # fmt: skip
-            yield f"rows.{name}", rows[name], low, high
-        for name, low, high in (
-            ("id", -1, flow - 1), ("src", 0, nodes), ("dst", 0, nodes), ("next", -1, slots - 1),
-            ("ahead", -1, many - 1), ("back", -1, many - 1), ("segments", 0, 1 << 62), ("taken", 0, 1 << 62),
-            ("got", 0, 1 << 62),
-        ):  # fmt: skip
-            yield f"flows.{name}", flows[name], low, high
-        for name in ("timer", "timer_alpha", "timer_raise", "timer_wait"):
-            yield f"subs.{name}", given["subs"][name], -1, many - 1
-        for name in ("una", "nxt", "top", "expected", "draws", "walked"):
-            yield f"subs.{name}", given["subs"][name], 0, 1 << 62
-        for name, high in (("first", slots), ("last", slots), ("ring", many), ("ring_first", many)):
-            yield f"hosts.{name}", ends[name], -1, high - 1
+        ports, many = given["ports"], len(given["rows"])
+        last = len(ports) - 1
+        yield from checked.limits(given, self.state.waits, ports=len(ports))
         for name in ("head", "tail", "head_high", "tail_high"):
             yield f"ports.{name}", ports[name], -1, many - 1
         for name in ("packets", "packets_high"):
             yield f"ports.{name}", ports[name], 0, many
-        yield "heads", given["heads"], -1, many - 1
-        for name in ("due", "spare", "heap"):
-            yield name, given[name], 0, many - 1
-        yield "lanes", given["lanes"], -1, many - 1
-        yield "carries", given["carries"], -1, 1 << 31
-        yield "order", given["order"], 0, max(given["order"].shape[1] - 1, 0)
+        yield "applied", given["world"]["applied"], -1, 1 << 62
         yield "table", given["table"], -2, len(given["group"]) - 1
         yield "choices", given["choices"], 0, last
         first, count, turn = given["group"].T.astype(np.int64)
         yield "group", np.stack([first, count, turn]), 0, len(given["choices"])
         yield "group", first + count, 0, len(given["choices"])
         yield "group", turn - np.maximum(count, 1), -(1 << 31), -1
-        yield from calendar.limits(given["waits"], self.state.waits, len(given["successors"]))
 
     def restore(self, arrays):
         names = [field.name for field in fields(self.state)]

@@ -77,6 +77,7 @@ PARAMETERS = (
 COUNTERS = (
     ("hops",),
     ("drop_full", "drop_down", "drop_route", "drop_lossless", "trims", "marks", "bounces", "pauses", "resumes"),
+    ("heeded",),  # pause and resume frames that have arrived
 )
 NUMBERS = ("applied", *sum((*PARAMETERS, *COUNTERS), ()))  # applied: time of the last failure or repair taken in
 OWN_TABLES = ("ports", "buffered", "pool", "homes", "row", "table", "group", "choices")

@@ -222,7 +222,7 @@ def limits(plan: Plan, state: FastState, given: dict[str, np.ndarray]):
     yield "sent", sent[:, k.WHAT] & np.uint64(k.FLOW_BITS), 0, max(flows - 1, 0)
     yield "sent", sent[:, k.ABOUT] & low, 0, subflows - 1
     yield "sent", sent[:, k.INTO] & low, 0, q
-    yield "sent", sent[:, k.INTO] >> half, 0, n - 1
+    yield "sent", sent[:, k.INTO] >> np.uint64(34), 0, n - 1
     yield "sent", sent[:, k.WHOSE] & low, 0, pairs - 1
     yield "sent", sent[:, k.WHOSE] >> half, 0, w - 1
     yield "air", given["air"], 0, n

@@ -93,11 +93,19 @@ class PlainRack(Rack):
             self.look_back(self.ends[self.repaired])
             self.repaired += 1
 
+    def stalled(self):
+        """0: the plain kernel itself says when nothing can move any more."""
+        return 0
+
+    def inside(self):
+        """Unknown: cells may be lost, and be sent again; `inspect` counts them by cause."""
+        return None
+
     def promises(self, law):
         """Repair, damage and classes may break the bounds; cells are never lost without a cause."""
         fabric = self.fabric
         bounded = fabric.classes == 1 and not fabric.ber and not self.plain_plan.off.any() and not self.ends
-        return bounded or law == "conservation"
+        return bounded or law in ("conservation", "delivered_as_offered")
 
     # ------------------------------------------------------------------ who noticed
 

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from weft.engine.layout import Grows
-from weft.fabrics.base import Run
+from weft.fabrics.base import Run, delivered_as_offered
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.metrics.throughput import BUSY, SECOND_HALF
 from weft.workload.flows import Flows
 
 if TYPE_CHECKING:
     from weft.fabrics.shoal.fabric import Shoal
+
+PATIENCE = 64  # epochs, and times that cells travel, in which a rack that has cells delivers one
 
 
 class Rack(Run):
@@ -28,7 +30,10 @@ class Rack(Run):
         super().__init__(fabric, flows, seed=seed, every=8 * fabric.epoch)
         self.plan = self.lay_out(flows)
         self.state = self.layout.make_state(self.plan)
-        self.broken = {"queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0}
+        self.broken = {
+            "queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0, "delivered_as_offered": 0, "stall": 0,
+        }  # fmt: skip
+        self.patience = PATIENCE * (fabric.epoch + fabric.travel * fabric.slot_time)
 
     def lay_out(self, flows):
         """Choose the kernel and its arrays; returns what no slot changes."""
@@ -95,13 +100,39 @@ class Rack(Run):
         if thorough:
             twice, lost = self.code.inspect(self.plan, self.state)
             self.broken["one_cell_per_subflow"], self.broken["conservation"] = int(twice), int(lost)
+            self.broken["delivered_as_offered"] = self.miscounted()
+        self.broken["stall"] = max(self.stalled(), self.broken["stall"])
         self.broken["queue_bound"] = int(t[k.OVER_BOUND])
         self.broken["one_cell_per_subflow"] = max(int(t[k.OVER_SUBFLOW]), self.broken["one_cell_per_subflow"])
         return self.broken
 
+    @property
+    def under_way(self):
+        t = self.state.tally
+        return int(t[self.kernel.DELIVERED]), bool(t[self.kernel.LIVE])
+
+    def miscounted(self) -> int:
+        """Flows whose cells do not add up, and cells that belong to none: what was released is somewhere."""
+        from weft.fabrics.shoal import columns as k
+        from weft.fabrics.shoal.arrays import started
+
+        state, t = self.state, self.state.tally
+        begun = started(self.plan, state)
+        cells, flow = self.plan.cells[begun], state.flow[begun]
+        got = cells - flow[:, k.DELIVER]
+        wrong = delivered_as_offered(cells, got, flow[:, k.FINISH])
+        wrong += int(np.count_nonzero((flow[:, k.RELEASE] < 0) | (flow[:, k.RELEASE] > flow[:, k.DELIVER])))
+        wrong += abs(int(got.sum()) - int(t[k.DELIVERED]))
+        inside = self.inside()
+        return wrong if inside is None else wrong + abs(inside - int((flow[:, k.DELIVER] - flow[:, k.RELEASE]).sum()))
+
+    def inside(self) -> int | None:
+        """Cells that have left their flow and not arrived, by the counts of queues and wires."""
+        return int(self.state.waiting.sum() + self.state.tally[self.kernel.FLYING])
+
     def promises(self, law):
         """The paper's rules, made sound, keep every law; the others lose no cell."""
-        return self.fabric.rules == "paper" or law == "conservation"
+        return self.fabric.rules == "paper" or law in ("conservation", "delivered_as_offered")
 
     # ------------------------------------------------------------------ what was seen
 

@@ -109,15 +109,15 @@ def limits(plan: Plan, state: ReleasedState, given: dict[str, np.ndarray]):
     for name in ("sent1", "sent2", "next1", "next2", "now", "row"):
         yield name, given[name], 0, pairs
     yield "length", given["length"], 0, cells
-    yield "last", given["last"], 0, cells - 1
+    yield "last", given["last"] & (OWN - 1), 0, cells - 1
     for name in ("got1", "got2", "turn", "count"):
         yield name, given[name], 0, n
     yield "pairs", given["pairs"], 0, pairs - 1
-    yield "cell", given["cell"][:, 0], 0, cells - 1
+    yield "cell", given["cell"][:, 0] & (OWN - 1), 0, cells - 1
     yield "cell", given["cell"][:, 1], 0, max(flows - 1, 0)
     yield "cell", given["cell"][:, 2], 0, pairs - 1
     yield "cell", given["cell"][:, 3], 0, 1 << 31
-    yield "air", given["air"][:, 0], 0, cells
+    yield "air", given["air"][:, 0] & (OWN - 1), 0, cells
 
 
 def grow(state: ReleasedState, why: int) -> ReleasedState:

@@ -1,17 +1,20 @@
 """A run of Stardust under way: what kernels change, what fails between their steps, and what was seen."""
 
 from dataclasses import fields
+from typing import ClassVar
 
 import numpy as np
 from numba import typeof, types
 
 from weft.engine import events, fingerprint, loop, memory
+from weft.engine.layout import Grows
 from weft.engine.views import bind
 from weft.fabrics.base import Run
 from weft.fabrics.stardust import bounds, kernel
 from weft.fabrics.stardust import state as st
 from weft.fabrics.stardust.fabric import Stardust
 from weft.fabrics.stardust.layout import enter, lay_out
+from weft.hosts import checked
 from weft.hosts.state import PER_FLOW
 from weft.metrics.observation import Lost, Observation, Queue, Throughput
 from weft.units import s as second
@@ -274,6 +277,14 @@ class FabricRun(Run):
 
     def arrays(self):
         return {name: array.copy() for name, array in vars(self.state).items()}
+
+    grows: ClassVar[Grows] = {
+        **dict.fromkeys(st.PER_ROW, (("rows", 0),)),
+        **dict.fromkeys(PER_FLOW, (("slots", 0),)),
+    }
+
+    def limits(self, given):
+        return checked.limits(given, self.state.waits, ports=1 << 31)
 
     def restore(self, arrays):
         names = [field.name for field in fields(st.State)]

@@ -8,7 +8,7 @@ from weft import random
 from weft.engine import loop
 from weft.engine.fingerprint import show
 from weft.engine.layout import check_limits, check_shapes
-from weft.fabrics.base import Run
+from weft.fabrics.base import Run, delivered_as_offered
 from weft.fabrics.tdma import kernel
 from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.manager import by_switch
@@ -227,7 +227,14 @@ class SlotRun(Run):
             "conservation": int(inside != int(count[Count.OFFERED])),
             law: int(count[Count.REUSED]),
             "receive_buffers": int(count[Count.OVERFLOWS]),
+            "delivered_as_offered": self._miscounted() if thorough else 0,
         }
+
+    def _miscounted(self) -> int:
+        """Flows that got other bytes than they asked for, and bytes that belong to no flow."""
+        state = self.state
+        wrong = delivered_as_offered(self.fixed.size, state.done, state.finish)
+        return wrong + int(int(state.done.sum()) != int(state.got.sum()))
 
     def arrays(self):
         made = self.state._asdict()
