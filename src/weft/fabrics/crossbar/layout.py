@@ -201,21 +201,24 @@ def limits(fabric, s: State, given: dict[str, np.ndarray]):
     n, f, fresh, p = fabric.ports, len(s.flow_src), int(given["level"][Level.FRESH]), len(s.cells)
     low = _U8(0xFFFFFFFF)
     table = given["queue"].reshape(-1, 4)
-    for name in ("burst", "owner", "mate"):
-        yield name, given[name], NOBODY, n
+    emulating = fabric.algorithm in ("ccf", "lihp")  # whose inputs are matched with cells
+    yield "burst", given["burst"], NOBODY, n
+    for name in ("owner", "mate"):
+        yield name, given[name], NOBODY, max(n, p) if emulating else n
     for name in ("active", "before"):
         yield name, given[name], NOBODY, f - 1
     for name in ("flow_next", "arrived"):
         yield name, given[name], NOBODY, f
-    for name in ("flow_left", "flow_due", "used", "freed", "count", "delay", "rounds"):
+    for name in ("flow_left", "flow_due", "freed", "count", "delay", "rounds"):
         yield name, given[name], 0, 1 << 62
+    yield "used", given["used"], NOBODY, 1 << 62
     yield "clock", given["clock"], 0, 1 << 62
     yield "queue", table[:, :LENGTH], 0, fresh - 1
     yield "lengths", table[:, LENGTH], 0, p
     yield "free", given["free"], 0, max(fresh - 1, 0)
     yield "level", given["level"][Level.TOP], 0, fresh
     yield "cells", given["cells"] & low, 0, max(p - 1, 0)
-    yield "info", given["info"] & _U8(0xFFFF), 0, n - 1
+    yield "info", given["info"] & _U8(0xFFFF), 0, n * n if fabric.buffers == "gcq" else n - 1
     yield "info", given["info"] >> _U8(16) & _U8(0xFFFF), 0, n - 1
     if f:
         yield "info", given["info"] >> _U8(32), 0, f - 1

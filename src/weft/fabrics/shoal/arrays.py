@@ -224,7 +224,8 @@ def limits(plan: Plan, state: FastState, given: dict[str, np.ndarray]):
     yield "sent", sent[:, k.INTO] & low, 0, q
     yield "sent", sent[:, k.INTO] >> np.uint64(34), 0, n - 1
     yield "sent", sent[:, k.WHOSE] & low, 0, pairs - 1
-    yield "sent", sent[:, k.WHOSE] >> half, 0, w - 1
+    going = sent[:, k.INTO] & low != 0  # what has arrived goes into no queue, and has no place of one
+    yield "sent", sent[going, k.WHOSE] >> half, 0, w - 1
     yield "air", given["air"], 0, n
     yield "tally", given["tally"][col.IDLE], 0, blocks
     yield "outcast", given["outcast"], 0, pairs
