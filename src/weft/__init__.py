@@ -15,7 +15,7 @@ _WHERE = {
     ),
     **dict.fromkeys(("Experts", "ParameterServer", "DataParallel", "Pipeline"), "weft.workload"),
     **dict.fromkeys(("Rpc", "MapReduce", "ChainReplication", "Chakra"), "weft.workload"),
-    **dict.fromkeys(("Bernoulli", "Diagonal", "LogDiagonal", "HotOutput"), "weft.workload.traffic"),
+    **dict.fromkeys(("Bernoulli", "Uniform", "Diagonal", "LogDiagonal", "HotOutput"), "weft.workload.traffic"),
     **dict.fromkeys(("Unbalanced", "OnOff", "Multicast"), "weft.workload.traffic"),
     # what carries it
     "Shoal": "weft.fabrics.shoal",

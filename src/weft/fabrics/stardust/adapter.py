@@ -1,9 +1,10 @@
 """Fabric Adapters, as parts of the kernel: VOQs, requests and credits, bursts, and what comes out at the other end.
 
-A VOQ asks for the bytes that wait in it, when nothing is owed to it or a whole credit more is needed. A scheduler gives
-credits of at most so many bytes, or, where credits are whole, of just as many. One lets its VOQ send whole packets until it
-is used up; what was taken too much, or is left because nothing more waits, is kept as a signed balance (§3.3). What one credit lets go is a burst, cut into cells as one (§3.4), and delivered when all
-its cells are there and the bursts of its VOQ before it are delivered.
+A VOQ asks for the bytes that wait in it, when nothing is owed to it or a whole credit more is needed. A scheduler
+gives credits of at most so many bytes, or, where credits are whole, of just as many. One lets its VOQ send whole
+packets until it is used up; what was taken too much, or is left because nothing more waits, is kept as a signed balance
+(§3.3). What one credit lets go is a burst, cut into cells as one (§3.4), and delivered when all its cells are there and
+the bursts of its VOQ before it are delivered.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ from weft.engine.bits import lowest, prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.fabrics.stardust.element import BRIEF, CONGESTED, NONE, ONE, ROW, ZERO, charge, join, next_link
+from weft.fabrics.stardust.element import BRIEF, CONGESTED, NONE, ONE, ROW, ZERO, join, next_link
 from weft.fabrics.stardust.state import (
     BIRTH,
     BORN,
@@ -27,9 +28,11 @@ from weft.fabrics.stardust.state import (
     WAITS,
     adapter_at,
     adapters,
+    aloft,
     asking,
     burst_at,
     choices,
+    far,
     groups,
     latency,
     links,
@@ -63,34 +66,46 @@ def wake(s):
 
 @part
 def dispatch(s, kind, v, size, frm, to):
-    """Send a control message, of so many bytes of credit, from one adapter to another, which waits nowhere; if its way is cut it is lost.
+    """Send a control message, of so many bytes of credit, from one adapter to another.
 
-    Elements have a crossbar of their own for control messages (§4.2). What they take of links is charged.
+    Elements have a crossbar of their own for control messages (§4.2), so it waits nowhere. What it takes of links is
+    charged to them later; while some are dead, it may be lost.
     """
-    crossed = 0
-    i = s.controls * 16
     s.controls += 1
-    node = frm
-    while node != to:
-        g = np.int64(table(s)[node * s.adapters + to])
-        k = np.int64(NONE)
-        if g >= 0:
-            pick = below(word(np.uint64(s.control_key), i + crossed), np.int64(groups(s)[g].count))
-            k = np.int64(choices(s)[groups(s)[g].first + pick])
-        if k == NONE or not charge(s, k, s.control_size):
-            s.control_lost += 1
-            if kind == CREDIT:
-                s.credits_lost += size
-            else:
-                s.asked_lost += size
-            return
-        crossed += 1
-        node = np.int64(links(s)[k].to)
+    crossed = np.int64(far(s)[frm * s.adapters + to])
+    adapter_at(s, frm).told += s.control_size
+    adapter_at(s, to).heard += s.control_size
+    for tier in range(2, (crossed >> 1) + 1):
+        aloft(s)[tier, 0] += s.control_size
+    if s.broken > 0 and not survives(s, frm, to):
+        s.control_lost += 1
+        if kind == CREDIT:
+            s.credits_lost += size
+        else:
+            s.asked_lost += size
+        return
     r = events.take(s, rows(s))
     p = packet_at(s, r)
     p.kind, p.flow, p.seq = kind, v, size
     leaves = (s.now + s.slot - 1) // s.slot
     events.push(s, rows(s), r, (leaves + max(crossed * s.hop, 1)) * s.slot)
+
+
+@part
+def survives(s, node, to):
+    """Whether a control message finds its way by links that are drawn among those that lead there."""
+    i = s.controls * 16
+    while node != to:
+        g = np.int64(table(s)[node * s.adapters + to])
+        if g < 0:
+            return False
+        pick = below(word(np.uint64(s.control_key), i), np.int64(groups(s)[g].count))
+        link = links(s)[choices(s)[groups(s)[g].first + pick]]
+        if link.dead != 0:
+            return False
+        node = np.int64(link.to)
+        i += 1
+    return True
 
 
 @hot
@@ -130,11 +145,12 @@ def serve(s, v):
         q.balance -= size
         s.spent += size
     burst = burst_at(s, b)
+    burst.dst = port_at(s, q.host).adapter
     burst.serial, burst.voq, burst.todo, burst.left, burst.came = s.serial, v, cells, cells, 0
     burst.next = burst.after = NONE
     burst.size, burst.done, burst.lost, burst.shorts, burst.tail = size, 0, 0, shorts, tail
     s.serial += 1
-    s.bursts += 1
+    s.bursts_made += 1
     if q.newest == NONE:
         q.oldest = b
     else:
@@ -236,7 +252,7 @@ def feed(s, a, t):
         high = ad.first_high != NONE
         b = np.int64(ad.first_high if high else ad.first)
         burst = burst_at(s, b)
-        d = np.int64(port_at(s, voq_at(s, burst.voq).host).adapter)
+        d = np.int64(burst.dst)
         g = np.int64(table(s)[np.uint64(a * s.adapters + d)])
         cell = np.uint64(b) | (np.uint64(d) << _TO) | ((np.uint64(t) & _BIRTH) << _BORN)
         if burst.todo < burst.shorts:
@@ -280,7 +296,6 @@ def receive(s, k, cell, t):
     s.inside -= 1
     s.arrived += 1
     took_ = np.int64((np.uint64(t) - (cell >> _BORN)) & _BIRTH)
-    s.latency_sum += took_
     s.latency_max = max(s.latency_max, took_)
     latency(s)[np.uint64(min(took_, WAITS - 1))] += 1
     fold(print_(s), t, (np.int64(k) << 40) ^ burst.serial)
@@ -384,7 +399,7 @@ def accept(s, r):
         lose(s, r)
         return
     high = 1 if s.levels > 1 and p.flags & URGENT != 0 else 0
-    v = (a * s.hosts_size + np.int64(p.dst)) * s.levels + high
+    v = (np.int64(p.path if s.fine == 1 else a) * s.hosts_size + np.int64(p.dst)) * s.levels + high
     q = voq_at(s, v)
     if s.mark_above > 0 and p.kind == DATA and q.bytes > s.mark_above:
         p.flags |= MARKED
@@ -488,6 +503,8 @@ def schedule(s, h):
         if v == NONE:
             break
         q = voq_at(s, v)
+        if q.next != NONE:
+            prefetch(voqs(s), np.int64(q.next))
         if high:
             port.first_high = q.next
             if q.next == NONE:

@@ -1,9 +1,9 @@
 """Fabric Elements and links, as parts of the kernel: cells wait, cross a link a slot, and choose the next.
 
-A device walks the links that lead to an adapter in turn, in an order that is drawn anew every few rounds (§5.3). A queue
-above a threshold sets the congestion bit of what joins it (§4.2). An element whose memory fills pauses those who send to
-it, as a last resort (§5.5); memory is shared by the links in one direction, because one pool for both could hold itself
-up: cells going up wait for an element above whose cells going down wait for this one.
+A device walks the links that lead to an adapter in turn, in an order that is drawn anew every few rounds (§5.3). A
+queue above a threshold sets the congestion bit of what joins it (§4.2). An element whose memory fills pauses those who
+send to it, as a last resort (§5.5); memory is shared by the links in one direction, because one pool for both could
+hold itself up: cells going up wait for an element above whose cells going down wait for this one.
 """
 
 import numpy as np
@@ -14,9 +14,11 @@ from weft.engine.random import below, word
 from weft.fabrics.stardust.state import (
     FCI,
     LENGTHS,
+    RING,
     ROWS,
     SHORT,
     adapters,
+    aloft,
     burst_at,
     cells,
     choices,
@@ -27,6 +29,7 @@ from weft.fabrics.stardust.state import (
     link_at,
     links,
     queued,
+    ring,
     wire,
 )
 
@@ -70,6 +73,22 @@ def next_link(s, group):
 def join(s, k, cell):
     """Put a cell at the end of the queue of link k."""
     link = link_at(s, k)
+    n = np.int64(link.count)
+    if n == 0:
+        queued(s)[np.uint64(k) >> _6] |= ONE << (np.uint64(k) & _63)
+    if n < RING:
+        ring(s)[np.uint64(k * RING + ((np.int64(link.place) + n) & (RING - 1)))] = cell
+    else:
+        join_behind(s, link, cell)
+    n += 1
+    link.count = n
+    if n > link.peak:
+        link.peak = n
+
+
+@part
+def join_behind(s, link, cell):
+    """The same for a cell that does not fit in the ring."""
     c = s.free_cell
     if c != NONE:
         s.free_cell = np.int64(cells(s)[np.uint64(c)].next)
@@ -82,29 +101,34 @@ def join(s, k, cell):
     row = cells(s)[np.uint64(c)]
     row.word = cell
     row.next = NONE
-    n = np.int64(link.count)
-    if n == 0:
+    if link.head == NONE:
         link.head = c
-        queued(s)[np.uint64(k) >> _6] |= ONE << (np.uint64(k) & _63)
     else:
         cells(s)[np.uint64(link.tail)].next = c
     link.tail = c
-    n += 1
-    link.count = n
-    if n > link.peak:
-        link.peak = n
 
 
 @hot
-def leave(s, link):
-    """Take the first cell off a queue."""
+def leave(s, k, link):
+    """Take the first cell off the queue of link k."""
+    at = np.uint64(k) * np.uint64(RING) + np.uint64(link.place)
+    cell = ring(s)[at]
+    link.place = (link.place + 1) & (RING - 1)
+    link.count -= 1
+    if link.head != NONE:
+        move_up(s, link, at)
+    return cell
+
+
+@part
+def move_up(s, link, at):
+    """Move the first cell behind the ring to the place that has become free."""
     c = np.int64(link.head)
     row = cells(s)[np.uint64(c)]
+    ring(s)[at] = row.word
     link.head = row.next
-    link.count -= 1
     row.next = s.free_cell
     s.free_cell = c
-    return row.word
 
 
 @part
@@ -126,11 +150,12 @@ def transmit(s, at, lose):
     second, bits_more = wire(s)[1, at], flying(s)[1, at]
     from_, to = s.cables, s.cables + s.edge
     for w in range(s.queued_size):
-        bits = all_queued[np.uint64(min(w + 1, s.queued_size - 1))]
+        ahead = np.uint64(min(w + 1, s.queued_size - 1))
+        bits = all_queued[ahead]
         while bits != ZERO:  # the first cells of the next queues
-            k = np.uint64(min(w + 1, s.queued_size - 1) << 6) + np.uint64(lowest(bits))
+            k = (ahead << _6) + np.uint64(lowest(bits))
             bits &= bits - ONE
-            prefetch(cells(s), np.int64(all_links[k].head))
+            prefetch(ring(s), np.int64(k) * RING + np.int64(all_links[k].place))
         bits = all_queued[np.uint64(w)]
         sent = more = ZERO
         while bits != ZERO:
@@ -148,7 +173,7 @@ def transmit(s, at, lose):
             if s.any_paused != 0 and blocked(s, link):
                 s.pauses += 1
                 continue
-            cell = leave(s, link)
+            cell = leave(s, k, link)
             if cell & BRIEF != ZERO:
                 link.debt -= s.cell - burst_at(s, cell & ROW).tail
             if np.int64(k) < s.edge:
@@ -160,7 +185,7 @@ def transmit(s, at, lose):
                 line[k] = cell
                 sent |= ONE << b
             if link.debt <= -s.cell and n > 1:
-                cell = leave(s, link)
+                cell = leave(s, k, link)
                 link.debt += np.int64(burst_at(s, cell & ROW).tail) if cell & BRIEF != ZERO else s.cell
                 n -= 1
                 if np.int64(k) < s.edge:
@@ -206,9 +231,26 @@ def look(s):
 
 
 @part
-def charge(s, k, size):
-    """Let a control message of `size` bytes cross link k before what waits there; False if the link is dead."""
-    link = link_at(s, k)
-    if link.count > 0:  # else it takes time that nobody wants
-        link.debt += size
-    return link.dead == 0
+def charge(s):
+    """Charge links with what control messages have taken since the last look.
+
+    Those of an adapter share what it sent or received evenly, those of a tier above all that went through it: control
+    messages are spread as cells are. Where nothing waits they take time that nobody wants.
+    """
+    all_links, all_adapters, through = links(s), adapters(s), aloft(s)
+    for k in range(s.links_size):
+        link = all_links[k]
+        if link.count == 0:
+            continue
+        if link.tier > 1:
+            link.debt += through[link.tier, 0] // through[link.tier, 1]
+        elif link.down == 0:
+            link.debt += all_adapters[link.frm].told // all_adapters[link.frm].uplinks
+        else:
+            link.debt += all_adapters[link.to].heard // all_adapters[link.to].uplinks
+    for a in range(s.adapters):
+        ad = all_adapters[a]
+        ad.told -= ad.told // ad.uplinks * ad.uplinks
+        ad.heard -= ad.heard // ad.uplinks * ad.uplinks
+    for tier in range(2, s.aloft_size):
+        through[tier, 0] -= through[tier, 0] // through[tier, 1] * through[tier, 1]

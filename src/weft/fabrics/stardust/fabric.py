@@ -42,14 +42,15 @@ class Stardust(Fabric):
     tiers: int = param(2, "tiers of Fabric Elements")
     radix: int | None = param(None, "ports of an element; as few as do unless given")
     up: int | None = param(None, "ports up of an element below the top; half of them unless given")
-    link: Rate | None = param(
-        None, "rate of a host's port; 10 Gb/s, or an adapter's share of its uplinks, unless given"
-    )
+    link: Rate = param(None, "rate of a host's port; 10 Gb/s, or an adapter's share of its uplinks, unless given")
     lane: Rate | None = param(None, "rate of links in the fabric; that of hosts, or 50 Gb/s where adapters are given")
     delay: Time = param(500 * ns, "propagation of every link, 100 m; in the fabric rounded up to whole slots")
     cell: Size = param(256, "bytes of a cell on the wire, header included")
     header: Size = param(HEADER, "bytes of its header; the paper does not say")
     packing: bool = param(True, "cells may hold parts of several packets of a burst")
+    per_source: bool = param(
+        False, "a VOQ for each port that sends, so that schedulers take turns between flows (App. G)"
+    )
     credit: Size = param(4096, "bytes that a credit is worth at most")
     whole: bool = param(False, "every credit is worth that, whatever waits, and what is left of one is kept")
     speedup: float = param(1.02, "rate of credits over that of the port")
@@ -64,8 +65,8 @@ class Stardust(Fabric):
     depth: int = param(128, "cells that an element's memory has for each of its links")
     fci: int = param(96, "cells in a queue from which on the congestion bit is set")
     fci_window: Time | None = param(None, "time between changes of a rate of credits; a loop of credits unless given")
-    fci_cut: float = param(0.5, "part of its rate that an adapter gives up in such a time if all cells were marked")
-    fci_gain: float = param(0.0078125, "part of the full rate that it takes back if none was")
+    fci_cut: float = param(0.0625, "part of its rate that an adapter gives up in such a time if all cells were marked")
+    fci_gain: float = param(0.001953125, "part of the full rate that it takes back if none was")
     rounds: int = param(4, "rounds over its links after which a device draws a new order")
     period: Time = param(10 * us, "time between reachability messages on a link")
     updates: int = param(3, "messages that must agree before a device changes its tables")
@@ -358,7 +359,11 @@ class Stardust(Fabric):
         from weft.fabrics.stardust import state as st
 
         wiring, flows = self.wiring, len(demand)
-        queues = self.edges * self.nodes * (1 if self.classes == "one" and not self.low_latency else 2)
+        queues = (
+            (self.nodes if self.per_source else self.edges)
+            * self.nodes
+            * (1 if self.classes == "one" and not self.low_latency else 2)
+        )
         live = min(flows, 8 * self.nodes)
         return (
             queues * st.VOQ.itemsize

@@ -1,7 +1,7 @@
 """The kernels of Stardust: a slot of the fabric, the loop of hosts around it, and traffic that has no hosts.
 
-Cells cross links in slots, one cell of a link's rate long, in step in all of the fabric; hosts, ports and the schedulers
-of credits live in ps. While anything moves, a row of kind TICK comes with every slot:
+Cells cross links in slots, one cell of a link's rate long, in step in all of the fabric; hosts, ports and schedulers
+live in ps. While anything moves, a row of kind TICK comes with every slot:
 
     units           traffic without hosts makes its packets
     give_credits    schedulers of ports give what is due
@@ -32,7 +32,19 @@ from weft.fabrics.stardust.adapter import (
     throttle,
     wake,
 )
-from weft.fabrics.stardust.element import CONGESTED, NONE, ONE, ROW, ZERO, join, leave, look, next_link, transmit
+from weft.fabrics.stardust.element import (
+    CONGESTED,
+    NONE,
+    ONE,
+    ROW,
+    ZERO,
+    charge,
+    join,
+    leave,
+    look,
+    next_link,
+    transmit,
+)
 from weft.fabrics.stardust.state import (
     CREDIT,
     DOWN,
@@ -72,7 +84,7 @@ from weft.hosts.tcp import TCP
 from weft.workload.traffic import MEMBERS
 from weft.workload.traffic import ONE as WHOLE
 
-__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "renew")
+__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "mend", "renew")
 
 _32, _LOW = np.uint64(32), np.uint64(WHOLE - 1)
 _WHOLE = np.int64(WHOLE)
@@ -144,6 +156,7 @@ def tick(s, r):
     transmit(s, at, lose)
     if t >= s.look_at:
         look(s)
+        charge(s)
         s.look_at = t + s.hop
     if t >= s.window_at:
         throttle(s)
@@ -190,7 +203,8 @@ def units(s):
                 if s.whole > 0 or high < s.chance:
                     j = destination(s, i, low)
                     some[i] = j if high < s.chance else j - n - 1  # one fewer
-                    prefetch(voqs(s), (np.int64(port_at(s, i).adapter) * n + j) * s.levels)
+                    source = np.int64(i if s.fine == 1 else port_at(s, i).adapter)
+                    prefetch(voqs(s), (source * n + j) * s.levels)
             for i in range(n):
                 j = np.int64(some[i])
                 if j != NONE:
@@ -255,7 +269,7 @@ def unit(s, i, j):
     if adapters(s)[np.uint64(a)].used + s.cell > s.capacity:
         s.drop_full += 1
         return
-    grow(s, (a * s.hosts_size + j) * s.levels, s.cell)
+    grow(s, ((i if s.fine == 1 else a) * s.hosts_size + j) * s.levels, s.cell)
 
 
 @part
@@ -264,7 +278,7 @@ def forget(s):
     latency(s)[:] = 0
     lengths(s)[:] = 0
     took(s)[:] = 0
-    s.latency_sum = s.latency_max = 0
+    s.latency_max = 0
     s.measured_from = s.ticks
 
 
@@ -378,6 +392,7 @@ def cut(world, k):
     """Take link k down, with what is on it and in its queue."""
     s = world[0]
     link = link_at(s, k)
+    s.broken += 1 - link.dead
     link.dead = 1
     word_, bit = k >> 6, ONE << (np.uint64(k) & np.uint64(63))
     for place in range(2):
@@ -386,11 +401,19 @@ def cut(world, k):
                 flying(s)[place, at, word_] &= ~bit
                 lose(s, wire(s)[place, at, k])
     while link.count > 0:
-        cell = leave(s, link)
+        cell = leave(s, k, link)
         if k < s.edge:
             adapters(s)[link.frm].waiting -= 1
         lose(s, cell)
     queued(s)[word_] &= ~bit
+
+
+@bare
+def mend(world, k):
+    """Bring link k up."""
+    s = world[0]
+    s.broken -= link_at(s, k).dead
+    link_at(s, k).dead = 0
 
 
 @bare

@@ -25,7 +25,7 @@ def lay_out(fabric, demand, seed: int) -> st.State:
     """The arrays of a fabric in which nothing has happened."""
     wiring, flows, n, a = fabric.wiring, demand.table, fabric.nodes, fabric.edges
     open_loop = isinstance(demand, Cells)
-    queues, links = a * n * levels(fabric), 2 * wiring.cables
+    queues, links = (n if fabric.per_source else a) * n * levels(fabric), 2 * wiring.cables
     words = -(-links // 64)
     pools = bounds.pools(fabric)
     most = int(pools[0].sum() + pools[1].sum()) + 4 * a * fabric.lanes + links
@@ -45,6 +45,7 @@ def lay_out(fabric, demand, seed: int) -> st.State:
                 "world": (1, st.WORLD),
                 **hosts.tables(_Sized(fabric), flows, ring=ring, rows=rows),
                 "links": (links, st.LINK),
+                "ring": (links * st.RING, np.uint64),
                 "cells": (most, st.CELL),
                 "wire": ((2, fabric.hop, links), np.uint64),
                 "flying": ((2, fabric.hop, words), np.uint64),
@@ -61,6 +62,8 @@ def lay_out(fabric, demand, seed: int) -> st.State:
                 "sending": (-(-a // 64), np.uint64),
                 "latency": (st.WAITS, np.int64),
                 "lengths": (st.LENGTHS, np.int64),
+                "far": (a * a, np.uint8),
+                "aloft": ((fabric.tiers + 1, 2), np.int64),
                 "keep": ((n, n) if tables else (1, 1), np.uint32),
                 "other": ((n, n) if tables else (1, 1), np.int32),
                 "streams": (n, np.int32),
@@ -95,7 +98,6 @@ def _numbers(state, fabric, demand, seed, margin):
         "cables": wiring.cables,
         "edge": wiring.edge,
         "adapters": fabric.edges,
-        "queues": len(state.voqs),
         "levels": levels(fabric),
         "cell": fabric.cell,
         "filling": fabric.filling,
@@ -106,6 +108,7 @@ def _numbers(state, fabric, demand, seed, margin):
         "whole_credits": fabric.whole,
         "policy": policy,
         "free_class": 1 if fabric.low_latency else 9,
+        "fine": fabric.per_source,
         "capacity": fabric.buffer,
         "mark_above": fabric.mark or 0,
         "fci": fabric.fci,
@@ -149,13 +152,16 @@ def _devices(state, fabric, pools):
     links["head"] = links["tail"] = -1
     links["frm"], links["to"] = wiring.ends
     links["down"][wiring.cables :] = 1
+    links["tier"] = np.tile(wiring.tier, 2)
+    state.aloft[:, 1] = np.bincount(wiring.tier, minlength=fabric.tiers + 1)
+    state.far[:] = wiring.distances(fabric.routes).ravel()
     for name in ("first", "last", "next", "oldest", "newest"):
         voqs[name] = -1
     each = np.arange(len(voqs))
     count = levels(fabric)
     voqs["klass"] = each % count
     voqs["host"] = each // count % n
-    voqs["home"] = each // count // n
+    voqs["home"] = each // count // n // (fabric.per_adapter if fabric.per_source else 1)
     for name in ("first", "last", "first_high", "last_high"):
         ports[name] = adapters[name] = -1
     ports["adapter"] = np.arange(n) // fabric.per_adapter

@@ -3,9 +3,12 @@
 Hosts and their transports are those of `weft.hosts.reference`. Kernel and twin must end in the same fingerprint.
 """
 
+import heapq
 from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
+
+import numpy as np
 
 from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust.wiring import HERE, NOWHERE
@@ -120,6 +123,7 @@ class Adapter:
         self.number = number
         self.to_send = (deque(), deque())  # bursts, of the lower and the upper class
         self.used, self.marks, self.seen, self.factor, self.waiting = 0, 0, 0, 1024, 0
+        self.told = self.heard = 0  # bytes of control messages, not yet charged to its links
 
 
 class Fabric(Hosts):
@@ -147,7 +151,9 @@ class Fabric(Hosts):
         self.paused, self.pausing = {}, {}
         self.took, self.entered, self.arrived, self.lost_cells = [0] * self.n, 0, 0, 0
         self.streams = [None] * self.n
-        self.learn(wiring.routes())
+        routes = wiring.routes()
+        self.learn(routes)
+        self.far, self.aloft = wiring.distances(routes), [0] * (fabric.tiers + 1)
         for change in fabric.changes(seed):
             self.moments.append((change.time, lambda c=change: self.turn(c)))
             self.moments.append((change.time + bounds.recovery(fabric), self.relearn))
@@ -194,8 +200,6 @@ class Fabric(Hosts):
             if time <= self.now + 1:
                 for cable in change.links:
                     alive[cable] = change.up
-        import numpy as np
-
         self.learn(self.stardust.wiring.routes(np.array(alive)))
         for port in self.ports:
             port.rounds = (deque(), deque())
@@ -211,8 +215,10 @@ class Fabric(Hosts):
         self.lines[host] = max(self.lines[host], self.now) + wire_time(packet.size, fabric.link)
         self.at(self.lines[host] + fabric.delay, lambda: self.accept(packet, host))
 
-    def voq(self, home, host, klass):
-        v = (home * self.n + host) * self.levels + klass
+    def voq(self, source, host, klass):
+        """The VOQ of what comes in by the port of `source`."""
+        home = self.ports[source].adapter
+        v = ((source if self.stardust.per_source else home) * self.n + host) * self.levels + klass
         return self.voqs.setdefault(v, Voq(home, host, klass))
 
     def accept(self, packet, host):
@@ -220,7 +226,7 @@ class Fabric(Hosts):
         a = self.ports[host].adapter
         if self.adapters[a].used + packet.size > fabric.buffer:
             return self.lose(packet)
-        q = self.voq(a, packet.dst, 1 if self.levels > 1 and packet.urgent else 0)
+        q = self.voq(host, packet.dst, 1 if self.levels > 1 and packet.urgent else 0)
         packet.marked |= bool(fabric.mark) and packet.kind == "data" and q.bytes > fabric.mark
         return self.store(q, packet)
 
@@ -314,21 +320,50 @@ class Fabric(Hosts):
 
     def dispatch(self, frm, to, action):
         """Send a control message, which crosses elements by a crossbar of its own and takes time of links."""
-        fabric, node, crossed = self.stardust, frm, 0
-        i, self.controls = self.controls * 16, self.controls + 1
+        fabric, crossed = self.stardust, int(self.far[frm][to])
+        self.controls += 1
+        self.adapters[frm].told += CONTROL
+        self.adapters[to].heard += CONTROL
+        for tier in range(2, crossed // 2 + 1):
+            self.aloft[tier] += CONTROL
+        if any(link.dead for link in self.links) and not self.survives(frm, to):
+            return
+        leaves = -(-self.now // fabric.slot)
+        self.at((leaves + max(crossed * fabric.hop, 1)) * fabric.slot, action)
+
+    def survives(self, node, to):
+        i = self.controls * 16
         while node != to:
             group = self.table[node][to]
             if group in (HERE, NOWHERE):
-                return
+                return False
             links = self.walks[group].links
-            link = self.links[links[below_one(word(self.control_key, i + crossed), len(links))]]
-            if link.queue:
-                link.debt += CONTROL
+            link = self.links[links[below_one(word(self.control_key, i), len(links))]]
             if link.dead:
-                return
-            node, crossed = link.to, crossed + 1
-        leaves = -(-self.now // fabric.slot)
-        self.at((leaves + max(crossed * fabric.hop, 1)) * fabric.slot, action)
+                return False
+            node, i = link.to, i + 1
+        return True
+
+    def charge(self):
+        """Links pay with time for the control messages that crossed them, if anything waits."""
+        wiring = self.stardust.wiring
+        each = [int((wiring.tier == tier).sum()) for tier in range(self.stardust.tiers + 1)]
+        for link in self.links:
+            if not link.queue:
+                continue
+            tier = int(wiring.tier[link.number % self.cables])
+            if tier > 1:
+                link.debt += self.aloft[tier] // each[tier]
+            else:
+                a = link.to if link.down else link.frm
+                told = self.adapters[a].heard if link.down else self.adapters[a].told
+                link.debt += told // len(self.of_adapter[a])
+        for adapter in self.adapters:
+            adapter.told %= len(self.of_adapter[adapter.number])
+            adapter.heard %= len(self.of_adapter[adapter.number])
+        self.aloft = [
+            bytes_ % count if tier > 1 else 0 for tier, (bytes_, count) in enumerate(zip(self.aloft, each, strict=True))
+        ]
 
     # ------------------------------------------------------------ adapters: egress
 
@@ -431,6 +466,7 @@ class Fabric(Hosts):
         self.transmit(slot)
         if slot >= self.look_at:
             self.look()
+            self.charge()
             self.look_at = slot + fabric.hop
         if slot >= self.window_at:
             self.throttle()
@@ -524,14 +560,12 @@ class Fabric(Hosts):
                 for j in arrival.outputs:
                     a = self.ports[arrival.i].adapter
                     if self.adapters[a].used + fabric.cell <= fabric.buffer:
-                        self.store(self.voq(a, j, 0), Unit(fabric.cell))
+                        self.store(self.voq(arrival.i, j, 0), Unit(fabric.cell))
             self.unit_at += 1
         assert n == demand.nodes
 
     def run_open(self, until):
         """Let traffic without hosts come until `until`, or until there is no more."""
-        import heapq
-
         while self.unit_at < self.demand.slots:
             if not self.ticking:
                 self.wake()

@@ -1,20 +1,17 @@
 """A run of Stardust under way: what kernels change, what fails between their steps, and what was seen."""
 
 from dataclasses import fields
-from typing import ClassVar
 
 import numpy as np
 from numba import typeof, types
 
 from weft.engine import events, fingerprint, loop, memory
-from weft.engine.layout import Grows
 from weft.engine.views import bind
 from weft.fabrics.base import Run
 from weft.fabrics.stardust import bounds, kernel
 from weft.fabrics.stardust import state as st
 from weft.fabrics.stardust.fabric import Stardust
 from weft.fabrics.stardust.layout import enter, lay_out
-from weft.hosts import checked
 from weft.hosts.state import PER_FLOW
 from weft.metrics.observation import Lost, Observation, Queue, Throughput
 from weft.units import s as second
@@ -68,6 +65,7 @@ class FabricRun(Run):
         kernel.advance(world, 0, 0)
         if self.moments:
             kernel.cut.compile((typeof(world), types.int64))
+            kernel.mend.compile((typeof(world), types.int64))
             kernel.renew.compile((typeof(world),))
 
     def step(self, until, budget):
@@ -121,7 +119,8 @@ class FabricRun(Run):
             kernel.cut(world, cable)
             kernel.cut(world, cables + cable)
         for cable in repaired:
-            self.state.links["dead"][[cable, cables + cable]] = 0
+            kernel.mend(world, cable)
+            kernel.mend(world, cables + cable)
         known = time - bounds.recovery(fabric)
         alive = np.ones(cables, bool)
         for change in fabric.changes(self.seed):
@@ -162,7 +161,7 @@ class FabricRun(Run):
     # what was seen
 
     def observe(self) -> Observation:
-        state, fabric, w = self.state, self.fabric, self.world
+        state, w = self.state, self.world
         flows = self.demand.table
         return Observation(
             finish=state.traffic["finish"].copy() if len(flows) else np.empty(0, np.int64),
@@ -242,8 +241,8 @@ class FabricRun(Run):
                 "slot_ns": fabric.slot / 1000,
                 "speedup": fabric.fabric_speedup,
                 "utilisation": int(w["entered"]) / max(int(w["ticks"]) * edge, 1),
-                "bursts": int(w["bursts"]),
-                "cells_per_burst": (int(w["entered"]) + int(w["local"])) / max(int(w["bursts"]), 1),
+                "bursts": int(w["bursts_made"]),
+                "cells_per_burst": (int(w["entered"]) + int(w["local"])) / max(int(w["bursts_made"]), 1),
                 "slots_for_control": int(w["skipped"]),
                 "paused_slots": int(w["pauses"]),
             },
@@ -277,14 +276,6 @@ class FabricRun(Run):
 
     def arrays(self):
         return {name: array.copy() for name, array in vars(self.state).items()}
-
-    grows: ClassVar[Grows] = {
-        **dict.fromkeys(st.PER_ROW, (("rows", 0),)),
-        **dict.fromkeys(PER_FLOW, (("slots", 0),)),
-    }
-
-    def limits(self, given):
-        return checked.limits(given, self.state.waits, ports=1 << 31)
 
     def restore(self, arrays):
         names = [field.name for field in fields(st.State)]

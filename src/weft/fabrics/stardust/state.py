@@ -1,9 +1,9 @@
 """What Stardust adds to the records of hosts: links and their queues, VOQs, bursts, adapters, ports and tables.
 
-A cell is one 64-bit word: the row of its burst, the adapter it is for, the slot in which it entered the fabric, whether it
-is short, and the congestion bit. Cells on a wire lie in `wire` by the slot in which they arrive, so that a slot reads and writes the
-links in order; cells in a queue are a linked list of `cells`, whose free rows are used again last first and therefore
-are in the cache.
+A cell is one 64-bit word: the row of its burst, the adapter it is for, the slot in which it entered the fabric, whether
+it is short, and the congestion bit. Cells on a wire lie in `wire` by the slot in which they arrive, so that a slot
+reads and writes the links in order; so do the first cells of every queue, in `ring`. What does not fit there is a
+linked list of `cells`.
 """
 
 from dataclasses import dataclass
@@ -26,21 +26,23 @@ SHORT = FCI + 1  # a bit: the cell is as long as its burst says
 MOST_ADAPTERS = 1 << ADDRESS
 
 WAITS = 1 << 12  # classes of latency, in slots, the last for all that is longer
+RING = 32  # cells of a queue that lie in its ring
 LENGTHS = 1 << 10  # the same of queues, in cells
 FULL = 1 << 10  # of an adapter's rate of credits, in parts of which congestion takes some
 
 LINK = np.dtype(
     [
-        ("head", "i4"),  # first cell of its queue, or -1 …
+        ("head", "i4"),  # of the cells behind those in its ring, the first, or -1 …
         ("tail", "i4"),  # … and the last
-        ("count", "i4"),
+        ("count", "i4"),  # cells in its queue
         ("to", "i4"),  # device that it leads to
         ("debt", "i4"),  # bytes that control messages have taken and cells still owe; below 0, what short cells left
         ("peak", "i4"),
         ("frm", "i4"),
         ("dead", "u1"),
         ("down", "u1"),  # 1 if it leads down
-        ("", "u1", (2,)),
+        ("place", "u1"),  # in its ring, of the first cell
+        ("tier", "u1"),  # of its upper end
     ]
 )
 CELL = np.dtype([("word", "u8"), ("next", "i4"), ("", "i4")])
@@ -65,6 +67,7 @@ BURST = np.dtype(
     [
         ("serial", "i8"),
         ("voq", "i4"),
+        ("dst", "i4"),  # adapter
         ("todo", "i4"),  # cells that have not entered the fabric
         ("left", "i4"),  # cells that have neither arrived nor been lost
         ("came", "i4"),  # cells that have arrived
@@ -76,7 +79,7 @@ BURST = np.dtype(
         ("tail", "i4"),  # … and their bytes, header included
         ("done", "u1"),
         ("lost", "u1"),  # 1 once a cell is lost
-        ("", "u1", (2,)),
+        ("", "u1", (6,)),
     ]
 )
 PORT = np.dtype(
@@ -110,6 +113,8 @@ ADAPTER = np.dtype(
         ("uplinks", "i4"),
         ("waiting", "i4"),  # cells in the queues of its uplinks
         ("fault", "i4"),  # 1: gives credits without end
+        ("told", "i8"),  # bytes of control messages sent, and not yet charged to its links …
+        ("heard", "i8"),  # … and received
     ]
 )
 DEVICE = np.dtype(
@@ -129,55 +134,42 @@ DEVICE = np.dtype(
 )
 
 PARAMETERS = (
-    ("slot", "hop", "cables", "edge", "adapters", "queues", "levels"),
-    (
-        "cell",
-        "filling",
-        "credit",
-        "control_size",
-        "message",
-        "packing",
-        "whole_credits",
-        "policy",
-        "free_class",
-        "capacity",
-        "mark_above",
-    ),
+    ("slot", "hop", "cables", "edge", "adapters", "levels"),
+    ("cell", "filling", "credit", "control_size", "message", "packing", "whole_credits", "fine"),
+    ("policy", "free_class", "capacity", "mark_above"),
     ("fci", "window", "cut", "gain", "redraw", "period", "delay", "patience"),
     ("open_loop", "node_slot", "whole", "chance", "end_chance", "fanout", "last_unit", "warmup", "margin"),
 )
-PLACES = ("ticking", "inside", "to_send", "asking_count", "free_cell", "used_cells", "window_at", "period_at", "look_at",
-          "any_paused", "serial", "unit_at", "applied", "controls", "free_burst", "used_bursts", "bursts_alive")  # fmt: skip
+PLACES = (
+    (
+        "ticking",
+        "inside",
+        "to_send",
+        "asking_count",
+        "any_paused",
+        "serial",
+        "unit_at",
+        "applied",
+        "controls",
+        "broken",
+    ),
+    ("free_cell", "used_cells", "free_burst", "used_bursts", "bursts_alive"),
+    ("window_at", "period_at", "look_at"),
+)
 COUNTERS = (
-    ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses"),
-    ("bursts", "packed", "requests", "asked", "credits_sent", "credits_got", "control_lost", "spent", "local"),
-    (
-        "drop_full",
-        "drop_late",
-        "latency_sum",
-        "latency_max",
-        "overflows",
-        "credits_lost",
-        "asked_lost",
-        "credit_bytes",
-        "credit_bytes_got",
-    ),
-    (
-        "reached",
-        "balanced",
-        "units_in",
-        "units_out",
-        "units_lost",
-        "units_local",
-        "reports",
-        "throttled",
-        "measured_from",
-    ),
+    ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses", "overflows"),
+    ("bursts_made", "local", "latency_max", "reports", "throttled", "measured_from"),
+    ("requests", "asked", "reached", "credits_sent", "credit_bytes", "credits_got", "credit_bytes_got", "spent"),
+    ("control_lost", "credits_lost", "asked_lost", "drop_full", "drop_late"),
+    ("units_in", "units_out", "units_lost"),
 )
 KEYS = ("control_key", "unit_key", "end_key", "fanout_key", "member_seed")
-NUMBERS = sum((*PARAMETERS, PLACES, *COUNTERS, KEYS), ())
-OWN_TABLES = ("links", "cells", "wire", "flying", "queued", "table", "groups", "choices", "voqs", "bursts", "ports",
-              "adapters_", "devices", "asking", "sending", "latency", "lengths", "keep", "other", "streams", "members", "took")  # fmt: skip
+NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS, KEYS), ())
+OWN_TABLES = (
+    *("links", "ring", "cells", "wire", "flying", "queued", "table", "groups", "choices"),
+    *("voqs", "bursts", "ports", "adapters_", "devices", "asking", "sending", "latency", "lengths"),
+    *("far", "aloft", "keep", "other", "streams", "members", "took"),
+)
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
 
@@ -187,7 +179,8 @@ class State(hosts.Arrays):
     """What a run changes, allocated once; n hosts, a adapters, L links, v VOQs."""
 
     links: np.ndarray  # (L,) LINK
-    cells: np.ndarray  # (most,) CELL  those in queues
+    ring: np.ndarray  # (L * RING,) uint64  the first cells of every queue
+    cells: np.ndarray  # (most,) CELL  the others
     wire: (
         np.ndarray
     )  # (2, hop, L) uint64  cells on wires, by the slot in which they arrive; a second behind a short one
@@ -205,6 +198,8 @@ class State(hosts.Arrays):
     sending: np.ndarray  # (a / 64,) uint64  a bit for each adapter with bursts to send
     latency: np.ndarray  # (WAITS,) int64  cells by slots in the fabric
     lengths: np.ndarray  # (LENGTHS,) int64  slots of links of the last stage by cells in their queue
+    far: np.ndarray  # (a * a,) uint8  links between two adapters
+    aloft: np.ndarray  # (tiers + 1, 2) int64  bytes of control messages through a tier, not yet charged; its cables
     keep: np.ndarray  # (n, n) uint32, or (1, 1)  destinations of traffic without hosts, see `weft.workload.traffic`
     other: np.ndarray  # (n, n) int32
     streams: np.ndarray  # (n,) int32  burst of that traffic that an input is in: its destination, or -1
@@ -218,6 +213,11 @@ PER_ROW = (*hosts.PER_PACKET, "bursts")  # tables that grow with the rows
 @view
 def links(s):
     return carray(pointer(s.links_at), (s.links_size,), LINK)
+
+
+@view
+def ring(s):
+    return carray(pointer(s.ring_at), (s.ring_size,), np.uint64)
 
 
 @view
@@ -298,6 +298,16 @@ def latency(s):
 @view
 def lengths(s):
     return carray(pointer(s.lengths_at), (s.lengths_size,), np.int64)
+
+
+@view
+def far(s):
+    return carray(pointer(s.far_at), (s.far_size,), np.uint8)
+
+
+@view
+def aloft(s):
+    return carray(pointer(s.aloft_at), (s.aloft_size, 2), np.int64)
 
 
 @view

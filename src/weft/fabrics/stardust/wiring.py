@@ -77,6 +77,18 @@ class Wiring:
                 whole[self.lower[c]] |= whole[self.upper[c]]
         return below, whole
 
+    def distances(self, routes: Routes) -> np.ndarray:
+        """(adapters, adapters) links between two adapters."""
+        _, to = self.ends
+        d = np.tile(np.arange(self.adapters), (self.adapters, 1))
+        at, far = d.T.copy(), np.zeros(d.shape, np.int64)
+        while (at != d).any():
+            moving = at != d
+            g = routes.table[at[moving], d[moving]]
+            at[moving] = to[routes.choices[routes.first[g]]]
+            far += moving
+        return far
+
     def routes(self, alive: np.ndarray | None = None) -> Routes:
         """Tables that everybody agrees on: down where that leads to the adapter, else up (§3.2, §5.8)."""
         alive = np.ones(self.cables, bool) if alive is None else alive

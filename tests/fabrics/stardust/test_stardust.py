@@ -1,0 +1,176 @@
+"""What the paper says of Stardust holds of the room, and what cannot be is refused in a sentence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import weft
+from weft import Bernoulli, Incast, Permutation, Stardust, Uniform
+from weft.errors import BadInput
+from weft.fabrics.stardust import bounds
+from weft.fabrics.stardust.wiring import NOWHERE, wire
+from weft.units import KB, MB, Gbps, ms, us
+
+
+def ran(fabric, workload, seed=1, until=None):
+    run = fabric.prepare(workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed), seed=seed)
+    run.advance(until=workload.until if until is None else until)
+    return run.observe()
+
+
+# wiring
+
+
+def test_the_networks_of_the_paper_have_the_elements_it_says():
+    assert wire(256, 32, 2, 128).elements == (128, 64)  # §6.2
+    assert Stardust(adapters=256, uplinks=32).wiring.elements == (128, 64)
+    assert Stardust(hosts=432).wiring.elements == (72, 36)  # a fat tree of 12 ports, §6.3
+    assert wire(24, 12, 1, 24).elements == (12,)  # §6.1.2
+    assert wire(128, 64, 1, 128).elements == (64,)  # §5.4
+
+
+@pytest.mark.parametrize(("adapters", "uplinks", "tiers", "radix", "up"), [
+    (7, 3, 1, 8, None), (10, 4, 2, 8, None), (30, 3, 2, 12, 4), (16, 2, 3, 4, None), (11, 3, 3, 6, None), (20, 2, 4, 4, None),
+])  # fmt: skip
+def test_every_table_leads_to_its_adapter_by_ever_closer_links(adapters, uplinks, tiers, radix, up):
+    wiring = wire(adapters, uplinks, tiers, radix, up)
+    routes, (_, to) = wiring.routes(), wiring.ends
+    assert (np.bincount(wiring.upper)[adapters:] <= radix).all()
+    for d in range(adapters):
+        steps = np.full(wiring.devices, -1)
+        steps[d] = 0
+        for _ in range(2 * tiers):
+            for v in range(wiring.devices):
+                g = routes.table[v, d]
+                if v != d and g != NOWHERE:
+                    next_ = steps[to[routes.choices[routes.first[g] : routes.first[g] + routes.count[g]]]]
+                    if (next_ >= 0).all():
+                        steps[v] = 1 + next_.max()
+        assert (steps[:adapters] >= 0).all() and steps.max() <= 2 * tiers
+
+
+# the fabric
+
+
+@pytest.mark.parametrize("load", [0.3, 0.66, 0.9])
+def test_no_cell_is_lost_below_full_load_and_queues_are_near_those_of_md1(load):
+    """Somewhat longer: the cells of a burst enter together, eight in a slot."""
+    seen = ran(Stardust(adapters=16, uplinks=8), Uniform(load=load, duration=300 * us))
+    assert seen.carried["lost"] == 0 and seen.sections["fabric_use"]["paused_slots"] == 0
+    use = seen.sections["fabric_use"]["utilisation"]
+    theory = float(bounds.md1(use, 200) @ np.arange(201))
+    assert 0.8 * theory < seen.sections["queue_cells"]["mean"] < 2.5 * theory
+
+
+def test_overload_is_throttled_and_not_lost():
+    seen = ran(Stardust(adapters=16, uplinks=8, link=240 * Gbps), Uniform(load=1, duration=1 * ms))
+    use = seen.sections["fabric_use"]["utilisation"]
+    assert seen.carried["lost"] == 0 and seen.sections["credits"]["throttled"] > 0
+    assert 0.75 < use < 0.99
+
+
+def test_md1_is_a_distribution_with_pollaczek_and_khinchine_s_mean():
+    for load in (0.5, 0.8, 0.9):
+        p = bounds.md1(load, 400)
+        assert p.sum() == pytest.approx(1, abs=1e-6)
+        assert p @ np.arange(401) == pytest.approx(load + load**2 / (2 * (1 - load)), rel=1e-4)
+
+
+def test_packing_saves_the_cells_that_packets_one_byte_too_long_would_waste():
+    frame = 1500 + 18
+    fabric = Stardust(hosts=16, cell=frame // 2 + 10 - 1, header=10)
+    flows = Incast(fan_in=3, bytes=300 * KB)
+    packed, loose = (
+        ran(f, flows).carried["entered"] for f in (fabric, weft.Stardust(**{**vars_of(fabric), "packing": False}))
+    )
+    assert 1.25 < loose / packed < 1.5  # three cells a packet against two and a little
+
+
+def test_an_incast_waits_at_its_sources_and_is_served_evenly():
+    fabric = Stardust(hosts=54, mtu=9000, per_source=True)
+    seen = ran(fabric, Incast(fan_in=40, bytes=450 * KB))
+    assert seen.lost.total == 0 and seen.sections["drops"] == {"full": 0, "late": 0}
+    assert seen.finish.max() / seen.finish.min() < 1.6
+    assert seen.sections["edge"]["egress_max_bytes"] < 2 * fabric.full + 20 * fabric.credit
+
+
+def test_flows_of_the_upper_class_pass_the_others_where_classes_are_strict():
+    flows = weft.Flows.of(nodes=16, src=[2, 4, 6], dst=[0, 0, 0], size=400 * KB, start=0, klass=[0, 0, 1])
+    for classes, first in (("one", False), ("strict", True)):
+        run = Stardust(hosts=16, classes=classes).prepare(flows, seed=1)
+        run.advance()
+        finish = run.observe().finish
+        assert (finish[2] < 0.6 * finish[:2].min()) == first
+
+
+def test_a_low_latency_flow_does_not_wait_for_a_credit():
+    flows = weft.Flows.of(nodes=16, src=[2], dst=[12], size=1000, start=0, klass=[1])
+    times = {}
+    for low in (False, True):
+        fabric = Stardust(hosts=16, classes="strict", low_latency=low)
+        run = fabric.prepare(flows, seed=1)
+        run.advance()
+        times[low] = int(run.observe().finish[0])
+    loop = 2 * 2 * 2 * fabric.hop * fabric.slot
+    assert times[False] - times[True] >= loop - 2 * fabric.slot
+
+
+def test_a_faulty_adapter_that_gives_credits_without_end_does_not_stop_the_others():
+    fabric = Stardust(hosts=16, unlimited=0, mtu=9000)
+    seen = ran(fabric, Permutation(duration=2 * ms))
+    whole = ran(Stardust(hosts=16, mtu=9000), Permutation(duration=2 * ms))
+    assert seen.lost.total == 0 and (seen.received > 0.3 * whole.received).all()
+
+
+def test_a_failed_link_is_left_out_and_taken_back():
+    fabric = Stardust(hosts=16, fail="uplink 0.1 at 100us until 600us", period=2 * us, rto=200 * us, mtu=9000)
+    seen = ran(fabric, Permutation(duration=1200 * us))
+    per_link = seen.samples["lost"]
+    assert 0 < seen.lost.total == per_link[-1]
+    last = np.flatnonzero(np.diff(per_link))[-1]
+    assert seen.samples["time_ps"][last] < 100 * us + bounds.recovery(fabric) + 40 * us
+
+
+def test_bursts_are_delivered_in_order_so_that_tcp_sees_none_out_of_order():
+    seen = ran(Stardust(hosts=54, mtu=1500), Permutation(bytes=1 * MB))
+    assert seen.sections["retransmissions"] == 0
+
+
+# bad input
+
+
+@pytest.mark.parametrize(("given", "sentence"), [
+    ({"credit": 100}, "credit must be from a cell, 256 bytes, to 16 MiB, not 100"),
+    ({"speedup": 0.99}, "speedup must be from 1 to 100, not 0.99"),
+    ({"header": 256}, "header must be smaller than the cell of 256 bytes, not 256"),
+    ({"header": 300, "cell": 256}, "header must be smaller than the cell of 256 bytes, not 300"),
+    ({"adapters": 100, "uplinks": 4, "radix": 8}, "adapters under two tiers of 8 ports must be at most 32, not 100"),
+    ({"adapters": 30, "tiers": 1, "radix": 8}, "radix must be at least 30 for 30 adapters under one tier, not 8"),
+    ({"hosts": 16, "fail": "adapter 3 at 1us"},
+     "every adapter must reach every other in the end, not adapter 0 miss adapter 3 after 'adapter 3 at 1us'"),
+    ({"hosts": 16, "fail": "uplink 9.0"}, "a uplink must be one of 0.0, 0.1, 1.0 … 7.1, not '9.0'"),
+    ({"hosts": 1}, "hosts must be at least 2, not 1"),
+    ({"unlimited": 72}, "unlimited must be an adapter from 0 to 71, not 72"),
+])  # fmt: skip
+def test_what_cannot_be_is_refused_in_a_sentence(given, sentence):
+    with pytest.raises(BadInput) as error:
+        Stardust(**given)
+    assert str(error.value) == sentence
+
+
+def test_memory_must_suffice_for_what_is_on_its_way_when_an_element_pauses():
+    fabric = Stardust(hosts=16)
+    least, _ = bounds.least_depth(fabric)
+    with pytest.raises(BadInput, match=rf"^depth must be at least {least} cells .* not {least - 1}$"):
+        Stardust(hosts=16, depth=least - 1)
+
+
+def test_pausing_as_the_last_resort_loses_nothing():
+    calm = Stardust(hosts=16, fci=1 << 20, speedup=3.0)
+    least, _ = bounds.least_depth(calm)
+    fabric = Stardust(hosts=16, fci=1 << 20, speedup=3.0, depth=least + 1, watermark=1 << 30)
+    seen = ran(fabric, Bernoulli(load=1.3, slots=6000))
+    assert seen.sections["fabric_use"]["paused_slots"] > 0
+    assert seen.carried["lost"] == 0 and not any(seen.monitors.values())
+    assert fabric.link == 10 * Gbps
