@@ -22,6 +22,7 @@ SMALL = {
     "tdma": {"nodes": "4"},
     "merchant": {"radix": "8", "pods": "1"},
     "torus": {"dimensions": "2x2"},
+    "stardust": {"hosts": "4"},
 }
 NEEDED = {
     "load": "0.5", "fan_in": "3", "fan_out": "3", "flows": "1", "mappers": "2", "reducers": "2", "path": "/none.csv",

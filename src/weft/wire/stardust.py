@@ -30,7 +30,7 @@ CELL_HEADER = Format(
 )
 REQUEST = Format(
     "stardust_request",
-    (("kind", 2), ("class", 2), ("spare", 4), ("dst", 14), ("port", 8), ("src", 14), ("credits", 20), ("crc", 32)),
+    (("kind", 2), ("class", 2), ("spare", 4), ("dst", 14), ("port", 8), ("src", 14), ("bytes", 20), ("crc", 32)),
     network=True,
 )
 CREDIT = Format(

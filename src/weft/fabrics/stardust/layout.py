@@ -184,7 +184,7 @@ def enter(state, fabric, routes: Routes, seed: int) -> None:
     state.table[:] = routes.table.ravel()
     state.choices[:] = routes.choices
     groups = state.groups
-    groups["first"], groups["count"] = routes.first, routes.count
+    groups["first"], groups["count"] = routes.first, routes.number
     groups["place"], groups["rounds"], groups["draws"] = 0, fabric.rounds, 0
     groups["key"] = random.words(random.key(seed, TURNS), len(groups))
     bind(state.world, groups=groups, choices=state.choices)

@@ -164,7 +164,7 @@ class Fabric(Hosts):
         own = key(self.seed, TURNS)
         self.walks = [
             Walk(routes.choices[first : first + count].tolist(), word(own, g), self.stardust.rounds)
-            for g, (first, count) in enumerate(zip(routes.first.tolist(), routes.count.tolist(), strict=True))
+            for g, (first, count) in enumerate(zip(routes.first.tolist(), routes.number.tolist(), strict=True))
         ]
         self.table = routes.table.tolist()
 

@@ -22,7 +22,7 @@ class Routes(NamedTuple):
 
     table: np.ndarray  # (devices, adapters) int32  group, or HERE or NOWHERE
     first: np.ndarray  # (groups,) int32  of its links in `choices` …
-    count: np.ndarray  # … and how many there are
+    number: np.ndarray  # … and how many there are
     choices: np.ndarray  # int32  links
 
 
@@ -93,7 +93,8 @@ class Wiring:
         """Tables that everybody agrees on: down where that leads to the adapter, else up (§3.2, §5.8)."""
         alive = np.ones(self.cables, bool) if alive is None else alive
         below, whole = self.reach(alive)
-        down, up = [[] for _ in range(self.devices)], [[] for _ in range(self.devices)]
+        down: list[list[int]] = [[] for _ in range(self.devices)]
+        up: list[list[int]] = [[] for _ in range(self.devices)]
         for c in np.flatnonzero(alive):
             down[self.upper[c]].append(int(c))
             up[self.lower[c]].append(int(c))
