@@ -98,7 +98,10 @@ def fairness():
     flows = pairs_of(n, sorted(set(zip(src.tolist(), ((src + step) % n).tolist(), strict=True))))
     ideal = per_subflow(flows.src, flows.dst, n)
     for name, options in (
-        ("paper", {}), ("paper, no ready queues", {"ready_queues": False}), ("released", {"rules": "released"}),
+        ("paper", {}), *((f"paper, feedback {k}", {"feedback": k}) for k in (1, 3, 4, 8)),
+        ("paper, no ready queues", {"ready_queues": False}),
+        ("the same, feedback 1", {"ready_queues": False, "feedback": 1}),
+        ("released", {"rules": "released"}), ("released, feedback 1", {"rules": "released", "feedback": 1}),
         ("literal", {"rules": "literal"}),
     ):  # fmt: skip
         got, seen = settle(Shoal(nodes=n, channels=1, **options), flows)

@@ -21,6 +21,7 @@ from weft.rtl.simulate import Simulation
 from weft.wire.shoal import CRC, CRC_AT, HEADER, NOT_APPLICABLE, NOTHING, feedback
 
 NONE, PASSED, OWN, OTHER = range(4)
+VALUES = 1  # of feedback in the header of Fig. 5, which is the gates'
 
 
 class Recorder(reference.ReferenceRack):
@@ -59,8 +60,8 @@ class Recorder(reference.ReferenceRack):
     def send(self, i, node, j, channel):
         super().send(i, node, j, channel)
         _, _, _, _, cell, said = self.air[-1]
-        if said is not None:
-            code = feedback(said[1].ahead)
+        if said[0] is not None:
+            code = feedback(said[0][1].ahead)
         else:
             code = {NONE: NOTHING, OWN: 0, OTHER: NOT_APPLICABLE, PASSED: NOTHING}[self.last[i][j]]
         self.last[i][j] = NONE
@@ -123,7 +124,7 @@ def packed(rows: np.ndarray, words: int) -> np.ndarray:
 def expect(rack: Rack, flows, slots: int) -> Expected:
     """Run the twin for `slots` slots."""
     interval = None if rack.age_interval < 0 else rack.age_interval
-    recorder = Recorder(rack.rounds, flows, delay=rack.delay, age_interval=interval)
+    recorder = Recorder(rack.rounds, flows, delay=rack.delay, age_interval=interval, feedback=VALUES)
     recorder.run(slots)
     headers, sends = np.zeros((slots, rack.nodes), np.uint64), np.zeros((slots, rack.nodes), bool)
     slot = np.repeat(np.arange(slots), [len(sent) for sent in recorder.headers])
@@ -282,7 +283,7 @@ def kernel_fingerprint(rack: Rack, flows, slots: int) -> str:
     interval = rack.rounds.slots if rack.age_interval < 0 else rack.age_interval
     plan = arrays.make_plan(
         rack.rounds, *columns, delay=rack.delay, rules="paper", ready_queues=True, age_interval=interval,
-        sharing="round-robin",
+        sharing="round-robin", feedback=VALUES,
     )  # fmt: skip
     state = arrays.make_state(plan)
     while (why := kernel.advance(plan, state, slots, 1 << 40)) not in (kernel.REACHED, kernel.DONE):

@@ -35,6 +35,7 @@ def racks(draw):
         ready_queues=draw(st.booleans()),
         age_interval=draw(st.sampled_from([schedule.slots, 0, 3])),
         sharing=draw(SHARING),
+        feedback=draw(st.sampled_from([2, 1, 3])),
     )
     return schedule, draw(flows_among(n)), options
 
@@ -132,10 +133,12 @@ def test_epochs_are_counted_anew_without_a_trace(delay):
 def test_the_released_kernel_moves_the_same_cells_as_its_reference(data, n, sharing):
     flows = data.draw(flows_among(n))
     interval = data.draw(st.sampled_from([0, n - 1, 3]))
-    twin = ReleasedRack(n, flows, age_interval=interval, sharing=sharing).run()
+    feedback = data.draw(st.sampled_from([2, 1]))
+    twin = ReleasedRack(n, flows, age_interval=interval, sharing=sharing, feedback=feedback).run()
     plan = arrays.make_plan(
-        rounds(n), *columns(flows), delay=0, rules="released", ready_queues=True, age_interval=interval, sharing=sharing
-    )
+        rounds(n), *columns(flows), delay=0, rules="released", ready_queues=True, age_interval=interval,
+        sharing=sharing, feedback=feedback,
+    )  # fmt: skip
     state = drive(released, released.advance, plan)
     assert fingerprint.show(state.print) == str(twin.fingerprint)
     assert state.flow[:, col.FINISH].tolist() == twin.finish

@@ -72,6 +72,7 @@ def racks(draw):
         ready_queues=draw(st.booleans()),
         age_interval=draw(st.sampled_from([schedule.slots, 0, 3])),
         sharing=draw(SHARING),
+        feedback=draw(st.sampled_from([2, 1, 3])),
     )
     return schedule, options
 
@@ -158,6 +159,13 @@ def test_damaged_cells_are_repeated_alike(data, rack, ber, seed, clocks):
     flows = data.draw(flows_among(schedule.nodes, most=10))
     changes = data.draw(changes_among(schedule.nodes, clocks=True)) if clocks else ()
     same(*carry(schedule, flows, options, changes=changes, ber=ber, seed=seed, cell=9, until=500)[:3])
+
+
+def test_of_several_values_on_one_queue_the_newest_wins_even_if_a_wrong_bit_is_in_another():
+    flows = [(0, 4, 27, 0), (0, 4, 40, 0), (0, 2, 19, 0), (2, 1, 22, 0), (0, 3, 1, 0), (0, 6, 15, 0), (0, 3, 24, 0)]
+    flows += [(0, 1, 1, 0), (1, 7, 32, 0), (7, 5, 31, 113)]
+    options = dict(delay=1, ready_queues=True, age_interval=2, sharing="round-robin", feedback=3)
+    same(*carry(rounds(8, 4, 1, "rotation"), flows, options, ber=0.01, seed=4, cell=9, until=500)[:3])
 
 
 @settings(max_examples=60, deadline=None)

@@ -19,10 +19,13 @@ WINDOW = 1024  # cells per pair that may be out of order at first; doubled when 
 
 
 def make_plan(
-    schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_queues, age_interval, sharing,
+    schedule: Rounds, src, dst, cells, start, *, delay, rules, ready_queues, age_interval, sharing, feedback=2,
     waits=calendar.NOBODY,
 ) -> Plan:  # fmt: skip
-    """All that stays the same; `start` in slots, ascending; `waits` as in `weft.engine.calendar`."""
+    """All that stays the same; `start` in slots, ascending; `waits` as in `weft.engine.calendar`.
+
+    feedback: values of it that a header carries; the literal rules know only one.
+    """
     n, epoch, mirror = schedule.nodes, schedule.slots, schedule.mirror()
     selves = np.flatnonzero(mirror == np.arange(len(mirror)))
     alone = len(selves) == 1 and delay == 0 and rules == "paper"  # with delay the mirrored link needs no exception
@@ -33,7 +36,7 @@ def make_plan(
     numbers[[col.AGED, col.SHORTEST, col.HALF]] = (n - 1).bit_length(), sharing == "shortest", schedule.half
     numbers[col.DEPTH] = 4 if n <= WIDE else 1
     numbers[[col.STRIDE, col.ROW]] = _odd_lines(len(mirror)), -(-n // 64) * 64
-    numbers[col.ANSWER_OFFSET] = delay // epoch + 2
+    numbers[[col.ANSWER_OFFSET, col.FEEDBACK]] = delay // epoch + 2, 1 if rules == "literal" else feedback
     numbers[col.KNOWN] = len(src) - int((waits[0][:, calendar.PENDING] > 0).sum())
     late = -((delay - np.arange(-epoch, epoch)) // epoch)  # ceil((s - r - delay) / epoch) at s - r + epoch
     return best_plan(Plan(
@@ -46,8 +49,9 @@ def make_plan(
 
 def best_plan(plan: Plan) -> Plan:
     """The same plan, of the type for which the fast kernel is faster if it is one."""
-    rules, ready_queues, shortest, n = plan.numbers[[col.RULES, col.READY_QUEUES, col.SHORTEST, col.N]].tolist()
-    default = rules == col.PAPER and ready_queues and not shortest and n <= WIDE
+    rules, ready_queues, shortest, feedback, n = plan.numbers[
+        [col.RULES, col.READY_QUEUES, col.SHORTEST, col.FEEDBACK, col.N]].tolist()  # fmt: skip
+    default = rules == col.PAPER and ready_queues and not shortest and feedback <= 2 and n <= WIDE
     return DefaultPlan(*plan) if default else plan
 
 
@@ -71,18 +75,21 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
     n, channels, air = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.DELAY]) + 1
     row, blocks, depth = int(numbers[col.ROW]), pairs // k.SEATS, int(numbers[col.DEPTH])
     q, groups, subflows = w * row, -(-n // k.SEATS // 8), pairs * int(numbers[col.STRIDE])
+    earlier = int(numbers[col.FEEDBACK]) - 1  # reports on a cell after the first
     require(q < k.QUEUES, "links x places of an epoch", f"fewer than {k.QUEUES}", q)
     _fit(subflows)
     i16, u16, i32, u32, i64, u64 = np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64
     most = -(-n // k.SEATS)  # blocks of a node
     return dict(
-        held=((q,), u32), owed=((q,), u64), turn=((q,), u16), ring=((q * depth,), u64), spill=((2 * q,), u32),
+        held=((q,), u32), owed=((q,), u64), past=((q * earlier,), u64), turn=((q,), u16), ring=((q * depth,), u64),
+        spill=((2 * q,), u32),
         told=((n,), u64), left=((n,), u32), busy=((q // 64,), u64), active=((row // 64,), u64), seats=((n * 4,), u32),
         block=((n, most), u32), able=((groups * n,), u64), taken=((blocks,), u64), order=((blocks,), u32),
         idle=((blocks,), u32), living=((n,), u32), leave=((subflows,), i16), pair=((pairs, 8), i64),
         target=((pairs,), u32), early=((pairs, window // 64), u64), rest=((pairs,), i64), rested=((pairs,), i64),
         cell=((cells,), u64), link=((cells,), u32), free=((cells,), u32), sent=((air, channels, n * 4), u64),
-        air=((air, channels), i64), flow=((flows, 4), i64), whose=((flows,), u32), incast=((n,), i32),
+        air=((air, channels), i64), again=((air, channels, n * earlier), u64), echoes=((air, channels), i64),
+        flow=((flows, 4), i64), whose=((flows,), u32), incast=((n,), i32),
         outcast=((n,), i32), waiting=((n,), i64), inflow=((n,), i32), inflow_since=((n,), i64),
         inflow_slots=((n,), i64), received=((n,), i64), lengths=((256,), i64), work=((n + 64,), u32),
         some=((n + 64,), u32), word=((n + 64,), u64),

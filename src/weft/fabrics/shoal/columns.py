@@ -37,8 +37,8 @@ class Plan(NamedTuple):
     successors: np.ndarray  # int32             whom each flow releases
 
 
-# A Plan with the paper's rules, ready queues, round robin and rings of 4 cells: a type of its own, so that these are
-# constants for the compiler, which makes the fast kernel a tenth faster.
+# A Plan with the paper's rules, ready queues, round robin, at most two values of feedback and rings of 4 cells: a type
+# of its own, so that these are constants for the compiler, which makes the fast kernel a tenth faster.
 if TYPE_CHECKING:
 
     class DefaultPlan(Plan):
@@ -65,12 +65,13 @@ N, CHANNELS, EPOCH, DELAY, SELF, RULES, READY_QUEUES, AGE_INTERVAL, AGED, SHORTE
 # to an answer so that it is not negative.
 DEPTH, STRIDE, ROW, ANSWER_OFFSET = range(11, 15)
 KNOWN = 15  # flows that wait for no other; they come first
-NUMBERS = 16
+FEEDBACK = 16  # values of feedback that a cell carries, on the last cells received
+NUMBERS = 17
 # In the plain kernel: traffic classes; turns that are remembered in `sent`; slots without a move after which a rack is
 # stuck; bits of a cell, where its feedback begins, and how many bits that has; whether cells are damaged at random;
 # whether a cell that is gone may be asked for again; the transport's timeout in slots, 0 without one.
-CLASSES, TURNS, PATIENCE, BITS, FEEDBACK_AT, FEEDBACK_BITS, DAMAGE, ASKING, TIMEOUT = range(16, 25)
-PLAIN_NUMBERS = 25
+CLASSES, TURNS, PATIENCE, BITS, FEEDBACK_AT, FEEDBACK_BITS, DAMAGE, ASKING, TIMEOUT = range(17, 26)
+PLAIN_NUMBERS = 26
 
 # pair: 1 + application flow served last (0: none left); slot in which it became busy; cells released; every cell before
 # this one has arrived; cells arrived; cells not yet arrived; source; 1 + next living pair of the same source

@@ -20,6 +20,7 @@ NODES = 32_767  # the kernel's queue words hold no more
 LONGEST = 1 << 20  # slots a cell may travel
 PORTS = 64  # of a circuit switch, unless given
 CLASSES = 8  # as many as a packet network tells apart
+VALUES = 16  # of feedback: 176 bits, a third of a cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,11 @@ class Shoal(Fabric):
         "slots in which a flow ages by one (2^age); an epoch unless given, 0 is off, as it is under released rules",
     )
     sharing: Literal["round-robin", "shortest"] = param("round-robin", "which flow of a node pair sends next")
+    feedback: int | None = param(
+        None,
+        "values of feedback in a header, on as many of the cells received last; 2 unless given, as in the authors' "
+        "simulator, 1 as in Fig. 5 and under literal rules",
+    )
     fail: str | None = param(None, "what fails and when, as in 'node 3 at 1ms, spine 0 at 2ms until 5ms'")
     ports: int | None = param(None, "ports of a circuit switch; needed only where switches fail")
     ber: float = param(0.0, "share of bits that arrive wrong")
@@ -106,6 +112,11 @@ class Shoal(Fabric):
             require(self.travel == 0, "delay", "0 under the released rules", self.travel)
             require(self.schedule != "mirrored", "schedule", "rotation under the released rules", self.schedule)
             require(self.ready_queues, "ready_queues", "on under the released rules", self.ready_queues)
+        most = {"released": 2, "literal": 1}.get(self.rules, VALUES)
+        require(
+            self.feedback is None or (_whole(self.feedback) and 1 <= self.feedback <= most),
+            "feedback", f"from 1 to {most} values" if most > 1 else "1 under the literal rules", self.feedback,
+        )  # fmt: skip
 
         self._check_faults()
 
@@ -177,6 +188,13 @@ class Shoal(Fabric):
         if self.channels is not None:
             return self.channels
         return 1 if self.rules == "released" else min(4, self.nodes - 1)
+
+    @property
+    def values(self) -> int:
+        """Values of feedback in a header."""
+        if self.feedback is not None:
+            return self.feedback
+        return 1 if self.rules == "literal" else 2
 
     @property
     def slot_time(self) -> int:
@@ -255,16 +273,17 @@ class Shoal(Fabric):
 
         n, c, flows = self.nodes, self.lanes, len(demand)
         places, pairs = -(-n // c) * c, 8 * min(flows, n)
-        per_link, per_pair = 4 + 8 + 2 + (32 if n <= 4096 else 8), 2 * places + 64 + 4 + 128 + 16
+        per_link, per_pair = 4 + 8 * self.values + 2 + (32 if n <= 4096 else 8), 2 * places + 64 + 4 + 128 + 16
         per_flow = 36 + 24 + 48
         if self.rules == "released" or self.needs_plain:
             pairs, per_link, per_pair = min(flows, 4 * n) + 16, 34, 4 * places + 64
         if self.needs_plain:
             turns = 2 + 2 * self.travel * c // places
-            per_link, per_pair = 36 * self.classes + 16 * turns + 4, per_pair + 80 + (4096 if self.patience else 0)
+            per_link = 36 * self.classes + 16 * turns + 4 * self.values
+            per_pair += 80 + (4096 if self.patience else 0)
             times = {time for entry in entries(self.fail or "") for time in (entry.at, entry.until)}
             per_link += (7 + len(times) + 1) // 8 + 1  # sets of nodes
-        air = (self.travel + 1) * c * n * 13
+        air = (self.travel + 1) * c * n * (5 + 8 * self.values)
         waits = 2 * calendar.size(demand)  # as planned, and as it is
         return n * places * per_link + pairs * per_pair + flows * per_flow + 4 * n * c * 20 + air + waits
 

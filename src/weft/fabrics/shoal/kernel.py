@@ -26,8 +26,8 @@ from weft.engine.fingerprint import folded
 from weft.engine.jit import bare, inlined, part
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
-    ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FINISHED, FLYING,
-    FORWARDED, FREE, HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS,
+    ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FEEDBACK, FINISHED,
+    FLYING, FORWARDED, FREE, HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS,
     MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED, READY_QUEUES, RELAYED, REST_HEAD,
     REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STRIDE, VISITS,
     WANT, has_default_rules,
@@ -64,10 +64,14 @@ def options(plan):
 
 
 class FastState(NamedTuple):
-    """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1."""
+    """What a slot may change. m pairs at most, r cells at most, b words of 64 nodes, a = delay + 1.
+
+    Of the values of feedback in a cell the first is about the last cell received and v more about those before it.
+    """
 
     held: np.ndarray  # (w * row,) uint32   [q]     what the queue holds, see above
     owed: np.ndarray  # (w * row,) uint64   [q]     feedback that is owed to the peer, see above; 0 for none
+    past: np.ndarray  # (w * row * v,) uint64 [q]   what was owed at its last turns, to be said again, newest first
     turn: np.ndarray  # (w * row,) uint16   [q]     seat at which the round robin goes on
     ring: np.ndarray  # (w * row * DEPTH,) uint64   the first cells of a queue
     spill: np.ndarray  # (2 * w * row,) uint32      the first and last of the rest of it, as numbers of `cell`
@@ -93,6 +97,8 @@ class FastState(NamedTuple):
     free: np.ndarray  # (r,) uint32                 cells not in use, a stack
     sent: np.ndarray  # (a, c, n * 4) uint64        what was sent, by slot modulo a, in order; see the names below
     air: np.ndarray  # (a, c) int64                how many sent anything
+    again: np.ndarray  # (a, c, n * v) uint64       feedback that was given again, by slot modulo a: as ABOUT in `sent`
+    echoes: np.ndarray  # (a, c) int64              how many of those there are
     flow: np.ndarray  # (flows, 4) int64   [f]     see `columns`
     whose: np.ndarray  # (flows,) uint32   [f]     its pair
     incast: np.ndarray  # (n,) int32       [j]     living pairs towards j
@@ -131,6 +137,12 @@ AHEAD = 8  # nodes ahead of the one at work for which cache lines are prefetched
 def subflow(h, p, w):
     """Where `leave` has the subflow of pair h over place p."""
     return ((h >> BLOCK) * w + p << BLOCK) + (h & SEAT)
+
+
+@inlined
+def pair_of(about, w):
+    """The pair of the subflow that `leave` has there."""
+    return (np.int64(about) >> BLOCK) // w << BLOCK | np.int64(about) & SEAT
 
 
 @part
@@ -298,6 +310,8 @@ def send(plan, state, slot):
         workers = np.int64(workers)  # one type, or all is compiled twice
         willing = look(plan, state, slot, p, workers)
         narrow |= release(plan, state, slot, p, willing)
+        if numbers[FEEDBACK] > 1:
+            state.echoes[air_of, c] = report_again(plan, state, slot, p, state.again[air_of, c], workers)
         state.air[air_of, c] = dispatch(plan, state, slot, p, state.sent[air_of, c], workers)
     return narrow
 
@@ -417,6 +431,32 @@ def release(plan, state, slot, p, willing):
 
 
 @part
+def report_again(plan, state, slot, p, again, workers):
+    """Let everybody on the list say once more how much waits where earlier cells of the peer went; returns how much is
+    said. What is said for the first time now is kept for the next turns."""
+    numbers, held, owed, past, busy, leave, work = (
+        plan.numbers, state.held, state.owed, state.past, state.busy, state.leave, state.work)  # fmt: skip
+    row, more = numbers[ROW], 1 if has_default_rules(plan) else numbers[FEEDBACK] - 1
+    now = slot // numbers[EPOCH] - numbers[ANSWER_OFFSET] - state.tally[BASE]
+    said = 0
+    for k in range(workers):
+        prefetch(held, np.int64(past[at((p * row + work[at(k + AHEAD)]) * more)] >> _WHERE))
+        q = p * row + np.int64(work[at(k)])
+        debt, kept = owed[at(q)], _NONE
+        for x in range(q * more, (q + 1) * more):
+            kept |= debt
+            past[at(x)], debt = debt, past[at(x)]
+            there = np.int64(held[at(debt >> _WHERE)])
+            ahead = (there & LENGTH) + (there >> READY_SHIFT & READY_BITS)
+            when = now + ahead + np.int64(debt >> _ANSWER & _ANSWERS)
+            prefetch(leave, np.int64(debt & _LOW))
+            again[at(said)] = debt & _LOW | np.uint64(max(min(when, LATEST), 0)) << _HALF
+            said += np.int64(debt != 0)
+        busy[at(q >> 6)] |= np.uint64(kept != 0) << np.uint64(q & 63)
+    return said
+
+
+@part
 def dispatch(plan, state, slot, p, sent, workers):
     """Let everybody on the list send the head of the queue, or an empty cell with feedback; returns how many do.
 
@@ -431,6 +471,7 @@ def dispatch(plan, state, slot, p, sent, workers):
     rules, ready_queues, _, depth = options(plan)
     paper = rules == PAPER
     hop, here = np.int64(plan.shift[p]), p == numbers[SELF]
+    once = here and numbers[FEEDBACK] == 1
     now = slot // epoch - numbers[ANSWER_OFFSET]
     if not paper:
         now = (slot + numbers[DELAY] + epoch - plan.slot[plan.mirror[p]]) // epoch
@@ -445,7 +486,7 @@ def dispatch(plan, state, slot, p, sent, workers):
         q = p * row + i
         debt = owed[at(q)]
         owed[at(q)] = 0
-        if here:
+        if once:
             again, told[at(i)] = told[at(i)], debt
             if debt == 0:
                 debt = again
@@ -490,7 +531,7 @@ def dispatch(plan, state, slot, p, sent, workers):
         held[at(q)] = left
         # A count of ready flows must be looked at again, or it would stay.
         again = np.int64(left & (LENGTH | READY_BITS << READY_SHIFT) != 0)
-        if here:
+        if once:
             again |= np.int64(told[at(i)] != 0)
         busy[at(q >> 6)] |= np.uint64(again) << np.uint64(q & 63)
     tally[FREE] = spare
@@ -511,9 +552,23 @@ def receive(plan, state, slot):
         c = channel_in_turn(turn, base, self_place, channels)
         sent, senders = state.sent[air_of, c], state.air[air_of, c]
         state.air[air_of, c] = 0
+        hear_again(plan, state, base + c, state.again[air_of, c], state.echoes[air_of, c])
+        state.echoes[air_of, c] = 0
         going, staying = sort(plan, state, slot, base + c, sent, senders)
         queue_up(plan, state, base + c, sent, going)
         arrive(plan, state, slot, base + c, sent, staying)
+
+
+@part
+def hear_again(plan, state, p, again, said):
+    """Take in what was said again, unless another cell of the subflow has been released since."""
+    leave, w, here = state.leave, plan.numbers[STRIDE], p == plan.numbers[SELF]
+    for k in range(said):
+        about, when = again[at(k)] & _LOW, np.int64(again[at(k)] >> _HALF)
+        if here and state.left[at(state.pair[at(pair_of(about, w)), SOURCE])] == pair_of(about, w):
+            when = min(when + 1, LATEST)
+        leave[about] = either(leave[about] == AWAY, AWAY, when)
+    state.tally[OWING] -= said
 
 
 @part
@@ -534,7 +589,7 @@ def sort(plan, state, slot, p, sent, senders):
         if not here:
             leave[about] = np.int64(note >> _HALF)
         elif about != 0 and leave[about] != AWAY:  # else it is about an earlier cell than the one that waits
-            h = (np.int64(about) >> BLOCK) // w << BLOCK | np.int64(about) & SEAT
+            h = pair_of(about, w)
             leave[about] = min(np.int64(note >> _HALF) + (1 if state.left[at(j)] == h else 0), LATEST)
         what, h = sent[x + at(WHAT)], np.int64(sent[x + at(WHOSE)] & _LOW)
         after, behind = folded(seen, known, slot, event(what & _FLOW, j, where_to >> _HALF & np.uint64(3)))
@@ -593,7 +648,7 @@ def queue_up(plan, state, p, sent, going):
     tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE] = spare, longest, fullest
     tally[OVER_BOUND] += over
     tally[RELAYED] += going
-    tally[OWING] += going
+    tally[OWING] += going * numbers[FEEDBACK]
 
 
 @part
@@ -663,6 +718,9 @@ def rebase(state, epoch):
             for x in range(ABOUT, sent.shape[2], 4):
                 when = max(np.int64(sent[a, c, x] >> _HALF) - past, 0)
                 sent[a, c, x] = sent[a, c, x] & _LOW | np.uint64(when) << _HALF
+            for x in range(state.echoes[a, c]):
+                when = max(np.int64(state.again[a, c, x] >> _HALF) - past, 0)
+                state.again[a, c, x] = state.again[a, c, x] & _LOW | np.uint64(when) << _HALF
     tally[BASE] = epoch
 
 

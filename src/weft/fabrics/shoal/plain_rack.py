@@ -35,8 +35,9 @@ class PlainRack(Rack):
         self.plain_plan = plain_arrays.make_plan(
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
             flows.klass, faults=fabric.faults(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
-            age_interval=fabric.age_interval, sharing=fabric.sharing, classes=fabric.classes, depth=fabric.class_depth,
-            ber=fabric.ber, cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
+            age_interval=fabric.age_interval, sharing=fabric.sharing, feedback=fabric.values,
+            classes=fabric.classes, depth=fabric.class_depth, ber=fabric.ber,
+            cell=fabric.cell, seed=self.seed, timeout=fabric.patience,
             waits=calendar.make(flows, fabric.slot_time),
         )  # fmt: skip
         self.switch = convert.switch_slot(self.plain_plan)  # slot in which the plain kernel takes over; 0 when it has

@@ -52,6 +52,7 @@ class Rack(Run):
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
             delay=fabric.travel, rules=fabric.rules, ready_queues=fabric.ready_queues,
             age_interval=fabric.rounds.slots if interval is None else interval, sharing=fabric.sharing,
+            feedback=fabric.values,
             waits=calendar.make(flows, fabric.slot_time),
         )  # fmt: skip
 

@@ -78,7 +78,7 @@ class Node:
         self.pairs = []  # local pairs with cells left to release
         self.seats = []  # [seat]: slot from which it may be taken, None while it is
         self.owed = [None] * nodes  # [j]: the last cell from j, until its feedback is sent
-        self.told = [None] * nodes  # [j]: what was reported last time, on a link whose two directions share a slot
+        self.told = [[] for _ in range(nodes)]  # [j]: the cells that were the last from j at the reports before
 
     def take_seat(self, slot):
         """The first seat that is vacant."""
@@ -95,11 +95,15 @@ class Node:
 
 
 class ReferenceRack:
-    """A rack under `rules` "paper" or "literal"; `flows` are (src, dst, cells, first slot), in order of start."""
+    """A rack under `rules` "paper" or "literal"; `flows` are (src, dst, cells, first slot), in order of start.
+
+    feedback: how many values a header carries. The literal rules know only the one of Fig. 5.
+    """
 
     def __init__(self, schedule: Rounds, flows, *, delay=0, rules="paper", ready_queues=True, age_interval=None,
-                 sharing="round-robin", calendar=None):  # fmt: skip
+                 sharing="round-robin", feedback=2, calendar=None):  # fmt: skip
         self.schedule, self.delay, self.rules = schedule, delay, rules
+        self.feedback = feedback if rules == "paper" else 1
         self.ready_queues, self.sharing = ready_queues, sharing
         self.age_interval = schedule.slots if age_interval is None else age_interval
         n = schedule.nodes
@@ -110,7 +114,7 @@ class ReferenceRack:
         self.finish = [-1] * len(flows)
         self.live: dict[tuple, Pair] = {}  # (src, dst) -> Pair, until its last cell is delivered
         self.calendar = calendar or Calendar.at([flow[3] for flow in flows])
-        self.air: deque[tuple] = deque()  # (slot of arrival, channel, sender, receiver, cell or None, feedback or None)
+        self.air: deque[tuple] = deque()  # (slot of arrival, channel, sender, receiver, cell or None, its feedback)
         self.slot = 0
         self.fingerprint = Fingerprint()
         self.cells = {"local": 0, "forwarded": 0, "dummy": 0, "delivered": 0}
@@ -230,14 +234,21 @@ class ReferenceRack:
         return age >= log2(self.schedule.nodes) or length <= 2**age
 
     def report(self, i, node, j, channel):
-        """Eq. (1), (6): how much waits where the last cell from j went; None if that is nothing we keep."""
-        cell = node.owed[j]
-        node.owed[j] = None
-        if self.shares_slot(i, j):
+        """What i says of the last cells from j, the newest first; None for those of which there is nothing to say."""
+        return [cell and self.backlog(i, node, cell, channel) for cell in self.last_cells(i, node, j)]
+
+    def last_cells(self, i, node, j):
+        """The cells that came from j in its last turns, the newest first; None for an empty one, or one that stayed."""
+        cell, node.owed[j] = node.owed[j], None
+        recent = [cell, *node.told[j]]
+        node.told[j] = recent[: self.feedback - 1]
+        if self.feedback == 1 and self.shares_slot(i, j):
             # The answer to a cell comes an epoch late here; it is repeated once, so that two can be under way.
-            node.told[j], cell = cell, cell or node.told[j]
-        if cell is None:
-            return None
+            node.told[j], recent = [cell], [cell or recent[-1]]
+        return recent
+
+    def backlog(self, i, node, cell, channel):
+        """Eq. (1), (6): how much waits where a cell went."""
         waiting = len(node.queue[cell.dst]) if cell.dst != i else 0
         ready = node.ready[cell.dst] if cell.dst != i else 0
         if self.rules == "literal":
@@ -253,8 +264,7 @@ class ReferenceRack:
     # ------------------------------------------------------------------ receiving
 
     def receive(self, i, j, cell, feedback):
-        if feedback is not None:
-            self.hear(j, i, *feedback)
+        self.hear(j, i, feedback)
         if cell is None:
             return
         if cell.dst == j:
@@ -272,8 +282,14 @@ class ReferenceRack:
         self.max_queue = max(self.max_queue, len(node.queue[cell.dst]))
         self.max_node = max(self.max_node, sum(map(len, node.queue)))
 
-    def hear(self, i, j, cell, heard):
-        """The source takes in what j says of `cell`."""
+    def hear(self, i, j, feedback):
+        """Node i takes in what j says of its last cells, older ones first."""
+        for turn in reversed(range(len(feedback))):
+            if feedback[turn] is not None:
+                self.hear_of(i, j, *feedback[turn], again=turn > 0)
+
+    def hear_of(self, i, j, cell, heard, again):
+        """The source takes in what j says of `cell`; `again`: it has said so before, when the queue was another."""
         pair = self.live.get((cell.src, cell.dst))
         if pair is None or pair.born > cell.born:
             return
@@ -286,6 +302,8 @@ class ReferenceRack:
                 return  # about an earlier cell than the one that waits here
             left = self.sent_now.get((i, j))
             heard.chased = left is not None and left.dst == cell.dst
+        elif again and pair.subflow.get(j) == OUT:
+            return  # another cell has been released since, and j may not have seen it yet
         pair.subflow[j] = heard
 
     def deliver(self, cell):
@@ -307,7 +325,8 @@ class ReferenceRack:
 
     def vacate(self, pair):
         """Its seat may be taken when the last feedback on it has come home."""
-        self.nodes[pair.src].seats[pair.seat] = self.slot + 2 * (self.schedule.slots + self.delay + 1)
+        turn = self.schedule.slots + self.delay + 1
+        self.nodes[pair.src].seats[pair.seat] = self.slot + (1 + self.feedback) * turn
 
     def fold(self, cell, j, hop):
         self.fingerprint.fold(self.slot, cell.flow << 20 | j << 2 | hop)
@@ -340,11 +359,14 @@ class Port:
 
 
 class ReleasedRack:
-    """The authors' simulator: one channel, no delay. A throttle is counted down once an epoch, as there."""
+    """The authors' simulator: one channel, no delay. A throttle is counted down once an epoch, as there.
 
-    def __init__(self, nodes, flows, *, age_interval=0, sharing="round-robin", calendar=None):
+    feedback: of the two values of a header, how many are listened to.
+    """
+
+    def __init__(self, nodes, flows, *, age_interval=0, sharing="round-robin", feedback=2, calendar=None):
         n = nodes
-        self.n, self.age_interval, self.sharing = n, age_interval, sharing
+        self.n, self.age_interval, self.sharing, self.feedback = n, age_interval, sharing, feedback
         self.port = [[Port() for _ in range(n)] for _ in range(n)]
         self.throttle = {}  # (i, k, j) -> whole number or infinity: of pair (i, k) on i's link to j; absent is 0
         self.active = [[] for _ in range(n)]  # [i]: pairs with cells left to release, in order of activation
@@ -420,7 +442,7 @@ class ReleasedRack:
         """j takes in what i sent: the two lengths, then the cell."""
         port = self.port[j][i]
         newest = (just.dst if just else None) if same_slot else port.sent[1]
-        for k, value in zip(port.sent, lengths, strict=True):  # older first, so that the newer wins
+        for k, value in list(zip(port.sent, lengths, strict=True))[-self.feedback :]:  # older first: the newer wins
             if k is None or any(c.src == j and c.dst == k for c in port.queue):
                 continue
             if k != i and value > 0 and self.served_before(j, i, k, k == newest):

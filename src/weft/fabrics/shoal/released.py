@@ -286,7 +286,7 @@ def receive(plan, state, slot):
         same = (j + x + 1) % n == i  # the two face each other in this very slot
         just = state.now[j] if same else state.sent1[j, i]
         h = state.sent2[j, i] - 1
-        if h >= 0:
+        if h >= 0 and plan.numbers[col.FEEDBACK] > 1:
             hear(state, j, i, h, air[i, 1], slot, epoch, n, just == h + 1)
         h = state.sent1[j, i] - 1
         if h >= 0:

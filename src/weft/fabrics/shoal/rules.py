@@ -12,8 +12,8 @@ from weft.engine.bits import either, lowest
 from weft.engine.calendar import FAR, FLOW, TIME, pop, release
 from weft.engine.jit import hot, inlined
 from weft.fabrics.shoal.columns import (
-    AFTER, DELAY, DELIVER, EPOCH, FINISH, FINISHED, GOT, HEAPED, KNOWN, KNOWN_STARTED, NEXT, RELEASE, SERVED, SOURCE,
-    STARTED, UNDELIVERED, WANT,
+    AFTER, DELAY, DELIVER, EPOCH, FEEDBACK, FINISH, FINISHED, GOT, HEAPED, KNOWN, KNOWN_STARTED, NEXT, RELEASE, SERVED,
+    SOURCE, STARTED, UNDELIVERED, WANT,
 )  # fmt: skip
 
 at = np.uint64  # an index that cannot be negative: Numba then does not count from the end, a tenth of the time saved
@@ -210,7 +210,7 @@ def end_pair(pair, living, h):
 @inlined
 def rested_by(numbers, slot):
     """The slot from which the seat of a pair that ends in `slot` may be taken: no feedback on it is under way."""
-    return slot + 2 * (numbers[EPOCH] + numbers[DELAY] + 1)
+    return slot + (1 + numbers[FEEDBACK]) * (numbers[EPOCH] + numbers[DELAY] + 1)
 
 
 @inlined

@@ -88,7 +88,7 @@ def threshold(ber: float, cell: int) -> int:
 
 def make_plan(
     schedule: Rounds, src, dst, cells, start, klass=None, *, faults=None, delay=0, ready_queues=True,
-    age_interval=None, sharing="round-robin", classes=1, depth=None, ber=0.0, cell=64, seed=0, timeout=0,
+    age_interval=None, sharing="round-robin", feedback=2, classes=1, depth=None, ber=0.0, cell=64, seed=0, timeout=0,
     waits=calendar.NOBODY,
 ) -> PlainPlan:  # fmt: skip
     """All that stays the same; `start` in slots, ascending. depth: cells of a queue of a lower class; timeout: of the
@@ -96,7 +96,7 @@ def make_plan(
     interval = schedule.slots if age_interval is None else age_interval
     base = arrays.make_plan(
         schedule, src, dst, cells, start, delay=delay, rules="paper", ready_queues=ready_queues,
-        age_interval=interval, sharing=sharing, waits=waits,
+        age_interval=interval, sharing=sharing, feedback=feedback, waits=waits,
     )  # fmt: skip
     faults = merge(schedule) if faults is None else faults
     n, epoch = schedule.nodes, schedule.slots
@@ -131,7 +131,7 @@ def shapes(plan: PlainPlan, pairs: int, cells: int, window: int = arrays.WINDOW)
     """Name -> (shape, dtype) of every array of a state with room for so many pairs and cells."""
     numbers, w, flows, classes = plan.numbers, len(plan.shift), len(plan.src), int(plan.numbers[col.CLASSES])
     n, channels, air = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.DELAY]) + 1
-    words, i32, i64, u64 = -(-n // 64), np.int32, np.int64, np.uint64
+    words, earlier, i32, i64, u64 = -(-n // 64), int(numbers[col.FEEDBACK]) - 1, np.int32, np.int64, np.uint64
     of_place = ("busy", "mute", "deaf", "peer_down", "off_clock", "complain", "repaired")
     nodes = dict.fromkeys(("told", "left", "count", "living", "incast", "outcast", "inflow"), ((n,), i32))
     long = dict.fromkeys(("waiting", "inflow_since", "inflow_slots", "received"), ((n,), i64))
@@ -143,6 +143,8 @@ def shapes(plan: PlainPlan, pairs: int, cells: int, window: int = arrays.WINDOW)
         early=((pairs, window // 64), u64), rest=((pairs,), i64), rested=((pairs,), i64),
         cell=((cells, 4), i32), free=((cells,), i32), sent=((w * n, int(numbers[col.TURNS]), 4), i32),
         air_cell=((air, channels, n), i32), air_pair=((air, channels, n), i32), air_leave=((air, channels, n), i32),
+        past=((w * n, earlier), i32), again_pair=((air, channels, n, earlier), i32),
+        again_leave=((air, channels, n, earlier), i32),
         air=((air, channels, AIR, words), u64), flow=((flows, 4), i64), lengths=((256,), i64),
         longest=((classes,), i64), missed=((n, n), i32), work=((n + 64,), i32), marks=((-(-n * classes // 8),), u64),
         waits=(plan.waits.shape, i64), successors=(plan.successors.shape, i32),

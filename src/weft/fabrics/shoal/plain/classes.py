@@ -92,6 +92,7 @@ def clear(plan, state, q):
     queue, classes = state.queue, plan.numbers[CLASSES]
     for row in range(q * classes, (q + 1) * classes):
         queue[row, LENGTH] = queue[row, MINE] = queue[row, READY] = queue[row, OWED] = 0
+    state.past[q, :] = 0
 
 
 @hot

@@ -194,6 +194,8 @@ def _set_queues(plan, state, fast, queued, row_of):
     queue[q, of.TAIL] = number
     queue[:, of.TURN] = _links(plan, fast.turn)
     queue[:, of.OWED] = _owed(plan, _links(plan, fast.owed), row_of)
+    for v in range(state.past.shape[1]):
+        state.past[:, v] = _owed(plan, _links(plan, fast.past[v :: state.past.shape[1]]), row_of)
     state.told[:] = _owed(plan, fast.told, row_of)
 
 
@@ -208,7 +210,23 @@ def _flying(plan, fast, row_of):
     cells.sender = (table[:, fast_kernel.INTO] >> np.uint64(34)).astype(np.int64)
     cells.about = _owed(plan, table[:, fast_kernel.ABOUT], row_of)
     cells.when = (table[:, fast_kernel.ABOUT] >> _HALF).astype(np.int64)
+    cells.again = _echoes(plan, fast, row_of)
     return cells
+
+
+def _echoes(plan, fast, row_of):
+    """Feedback that is under way once more: (ring, channel, sender, which value, 1 + its pair, when) of each."""
+    epoch, channels, delay, n = plan.numbers[[col.EPOCH, col.CHANNELS, col.DELAY, col.N]].tolist()
+    slot, out = int(fast.tally[col.SLOT]), []
+    for sent in range(max(slot - delay, 0), slot):
+        for c in range(channels):
+            ring, seen = sent % (delay + 1), {}
+            for word in fast.again[ring, c, : fast.echoes[ring, c]].tolist():
+                h, shift = _pair_of(plan, word & 0xFFFFFFFF), int(plan.shift[sent % epoch * channels + c])
+                i = (int(fast.pair[h, col.SOURCE]) - shift) % n
+                v = seen[i] = seen.get(i, -1) + 1
+                out.append((ring, c, i, v, row_of[h] + 1, word >> 32))
+    return np.array(out, np.int64).reshape(-1, 6)
 
 
 def _set_air(plan, state, flying, first, slot, base):
@@ -222,5 +240,8 @@ def _set_air(plan, state, flying, first, slot, base):
     state.air_pair[ring, c, i] = flying.about
     state.air_leave[ring, c, i] = flying.when + base
     said = np.zeros((*state.air_cell.shape,), bool)
+    said[ring, c, i] = True
+    ring, c, i, v, pair, when = flying.again.T
+    state.again_pair[ring, c, i, v], state.again_leave[ring, c, i, v] = pair, when + base
     said[ring, c, i] = True
     state.air[:, :, of.MESSAGE] = pack(said)

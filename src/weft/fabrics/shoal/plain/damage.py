@@ -58,10 +58,12 @@ def speak(plan, state, slot, base):
 
 
 @part
-def with_wrong_bit(plan, ahead, slot, c, i):
-    """The feedback `ahead` as it arrives in a damaged cell: one bit of the cell is wrong, perhaps one of these."""
+def with_wrong_bit(plan, ahead, value, slot, c, i):
+    """The feedback `ahead`, a cell's `value`-th, as it arrives in a damaged cell: one bit of the cell is wrong, perhaps
+    one of these. The values stand one behind the other."""
     numbers = plan.numbers
-    bit = below(word(plan.bit_errors[BIT_KEY], draw(plan, slot, c, i)), numbers[BITS]) - numbers[FEEDBACK_AT]
+    first = numbers[FEEDBACK_AT] + value * numbers[FEEDBACK_BITS]
+    bit = below(word(plan.bit_errors[BIT_KEY], draw(plan, slot, c, i)), numbers[BITS]) - first
     if 0 <= bit < numbers[FEEDBACK_BITS]:
         ahead ^= np.int64(1) << bit
     return ahead

@@ -9,8 +9,8 @@ from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
     ACKS, ACKS_IN, ACTIVE, ASKING, CAUSES, CHANGE, CHANNELS, CLASSES, DELAY, DELIVERED, DONE, DUPLICATES, EPOCH,
     FAILED_SLOTS, FINISHED, FLYING, FREE, LISTED, LIVE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, MOVED, N,
-    PATIENCE, REACHED, READY_QUEUES, RELEASED, REPAIR_UNTIL, REPEATS, RESENT, SLOT, SLOTS, SOURCE, SPENT, SPOKEN,
-    STUCK, TIMEOUT, TURNS, VISITS, WAIT_OUT,
+    PATIENCE, REACHED, READY_QUEUES, RELEASED, REPAIR_UNTIL, REPEATS, RESENT, REST_TAIL, SLOT, SLOTS, SOURCE, SPENT,
+    SPOKEN, STUCK, TIMEOUT, TURNS, VISITS, WAIT_OUT,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.failures import take_changes
 from weft.fabrics.shoal.plain.pairs import start_flows
@@ -40,7 +40,7 @@ def advance(plan, state, until, budget):
             stuck = last and (still > numbers[PATIENCE] or (empty and still > settled))
             if stuck and not tally[WAIT_OUT]:
                 return STUCK
-            if stuck or (empty and still > settled):
+            if stuck or (empty and still > settled and all_is_said(state)):
                 skip(plan, state, coming)
                 continue
         take_changes(plan, state)
@@ -62,6 +62,13 @@ def advance(plan, state, until, budget):
         if tally[VISITS] >= visits or tally[SLOTS] >= slots:
             return SPENT
     return REACHED
+
+
+@part
+def all_is_said(state):
+    """Whether no feedback is owed or under way, not even on the pair that ended last."""
+    tally, rested = state.tally, state.rested
+    return tally[REST_TAIL] == 0 or rested[(tally[REST_TAIL] - 1) % rested.size] <= tally[SLOT]
 
 
 @part

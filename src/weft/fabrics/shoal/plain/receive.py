@@ -6,9 +6,9 @@ from weft.engine.bits import lowest
 from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, part
 from weft.fabrics.shoal.columns import (
-    CHANNELS, CLASSES, COLLIDED, CORRUPTED, DELAY, DELIVERED, DIRECT, DISCARDED, DROPPED, DUPLICATES, EPOCH, FLYING,
-    GOES_ON, HALF, IN_FLIGHT, MAX_HELD, MOVED, N, OVER_BOUND, OVER_SUBFLOW, READY_QUEUES, RELAYED_BY, SELF, SOURCE,
-    THROWN_AWAY,
+    CHANNELS, CLASSES, COLLIDED, CORRUPTED, DELAY, DELIVERED, DIRECT, DISCARDED, DROPPED, DUPLICATES, EPOCH, FEEDBACK,
+    FLYING, GOES_ON, HALF, IN_FLIGHT, MAX_HELD, MOVED, N, OVER_BOUND, OVER_SUBFLOW, READY_QUEUES, RELAYED_BY, SELF,
+    SOURCE, THROWN_AWAY,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.classes import append, note_length, wait_at, waits
 from weft.fabrics.shoal.plain.damage import complain, repeat
@@ -16,7 +16,7 @@ from weft.fabrics.shoal.plain.failures import listen
 from weft.fabrics.shoal.plain.pairs import drop_copy, give_back, lose
 from weft.fabrics.shoal.plain.sets import add, has
 from weft.fabrics.shoal.plain.state import (
-    ARRIVES, COLLIDES, COMPLAINS, DAMAGED, DIRTY, KLASS, LENGTH, MESSAGE, NUMBER, OF_FLOW, OF_PAIR, OWED, SILENT,
+    ARRIVES, AWAY, COLLIDES, COMPLAINS, DAMAGED, DIRTY, KLASS, LENGTH, MESSAGE, NUMBER, OF_FLOW, OF_PAIR, OWED, SILENT,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.transport import acknowledge
 from weft.fabrics.shoal.rules import (
@@ -69,6 +69,10 @@ def sort(plan, state, slot, p, ring, c):
                 tally[IN_FLIGHT] += 1
                 lose(plan, state, number)
             continue
+        for v in range(numbers[FEEDBACK] - 2, -1, -1):  # older ones first: a wrong bit may be in one of them
+            h = np.int64(state.again_pair[ring, c, i, v]) - 1
+            if h >= 0 and (r == numbers[SELF] or state.leave[h, r] != AWAY):  # else another was released since
+                hear(plan, state, h, state.again_leave[ring, c, i, v], j, r)
         hear(plan, state, np.int64(state.air_pair[ring, c, i]) - 1, state.air_leave[ring, c, i], j, r)
         if has(air[DAMAGED], i):
             if number >= 0:

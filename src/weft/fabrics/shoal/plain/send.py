@@ -5,8 +5,8 @@ import numpy as np  # noqa: I001 (names in a block, not a column)
 from weft.engine.bits import lowest, prefetch
 from weft.engine.jit import hot, part
 from weft.fabrics.shoal.columns import (
-    AGE_INTERVAL, AGED, CHANNELS, CLASSES, DELAY, EPOCH, FLYING, FORWARDED, HALF, LOCAL, MOVED, N, READY_QUEUES,
-    RELEASED, SELF, SEQ, SHORTEST, SINCE, SOURCE, TIMEOUT, TURNS, VISITS, WANT,
+    AGE_INTERVAL, AGED, CHANNELS, CLASSES, DELAY, EPOCH, FEEDBACK, FLYING, FORWARDED, HALF, LOCAL, MOVED, N,
+    READY_QUEUES, RELEASED, SELF, SEQ, SHORTEST, SINCE, SOURCE, TIMEOUT, TURNS, VISITS, WANT,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.classes import (
     all_cells, append, cells_ahead, highest, in_use, note_length, pop, wait_at,
@@ -55,6 +55,7 @@ def look(plan, state, slot, p, c):
         while todo != 0:
             i = b * 64 + lowest(todo)
             air_cell[i] = air_pair[i] = 0
+            state.again_pair[ring, c, i, :] = 0
             work[workers] = i
             workers += np.int64(working >> np.uint64(i & 63) & _ONE)
             todo &= todo - _ONE
@@ -152,14 +153,29 @@ def next_cell(plan, state, slot, h):
     return new_cell(state, f, h, seq), seq - acknowledged >= window(state.early, numbers[CHANNELS])
 
 
+@hot
+def backlog(plan, state, slot, p, c, i, h, value):
+    """What node i says in place p of the queue that a cell of pair h went into: from when on the next may leave.
+
+    Eq. (6) over the classes that go first. `value`: which of the values of its cell it is.
+    """
+    numbers, target = plan.numbers, np.int64(state.target[h])
+    n, epoch, classes = numbers[N], numbers[EPOCH], numbers[CLASSES]
+    m = where(plan.place, numbers[HALF], n, i, target)
+    ahead = cells_ahead(state.queue, (m * n + i) * classes, state.pair[h, KLASS])
+    if has(state.air[slot % (numbers[DELAY] + 1), c, DAMAGED], i):
+        ahead = with_wrong_bit(plan, ahead, value, slot, c, i)
+    return ready_again(slot // epoch, ahead, service_lag(plan.late, plan.slot, epoch, m, np.int64(plan.mirror[p]), p))
+
+
 @part
 def dispatch(plan, state, slot, p, c, workers):
     """Let everybody on the list send the head of the first queue that has one, or an empty cell, with feedback."""
-    numbers, place, late, slot_of = plan.numbers, plan.place, plan.late, plan.slot
+    numbers = plan.numbers
     queue, cell, pair, target, told, work, tally = (
         state.queue, state.cell, state.pair, state.target, state.told, state.work, state.tally)  # fmt: skip
-    n, epoch, half, classes, turns = numbers[N], numbers[EPOCH], numbers[HALF], numbers[CLASSES], numbers[TURNS]
-    ring, e, r, shift = slot % (numbers[DELAY] + 1), slot // epoch, np.int64(plan.mirror[p]), np.int64(plan.shift[p])
+    n, classes, turns, more = numbers[N], numbers[CLASSES], numbers[TURNS], numbers[FEEDBACK] - 1
+    ring, e, shift = slot % (numbers[DELAY] + 1), slot // numbers[EPOCH], np.int64(plan.shift[p])
     air, air_cell, air_pair, air_leave = (
         state.air[ring, c], state.air_cell[ring, c], state.air_pair[ring, c], state.air_leave[ring, c])  # fmt: skip
     here = p == numbers[SELF]
@@ -168,20 +184,26 @@ def dispatch(plan, state, slot, p, c, workers):
         i = np.int64(work[x])
         q = p * n + i
 
-        # Feedback: eq. (6) over the classes that go first, said as the epoch from which the source may send again.
+        # Feedback, said as the epoch from which the source may send again.
         debt = np.int64(queue[q * classes, OWED])
-        if here:
+        queue[q * classes, OWED] = 0
+        kept, due = debt, False  # whether there is something to be said again at the next turn
+        for v in range(more):
+            before, state.past[q, v] = np.int64(state.past[q, v]), kept
+            due |= kept != 0
+            if before != 0:
+                state.again_leave[ring, c, i, v] = backlog(plan, state, slot, p, c, i, before - 1, v + 1)
+                state.again_pair[ring, c, i, v] = before
+                add(air[MESSAGE], i)
+            kept = before
+        if here and more == 0:
             again = np.int64(told[i])
             told[i] = debt
+            due = debt != 0
             if debt == 0:
                 debt = again
         if debt != 0:
-            queue[q * classes, OWED] = 0
-            m = where(place, half, n, i, np.int64(target[debt - 1]))
-            ahead = cells_ahead(queue, (m * n + i) * classes, pair[debt - 1, KLASS])
-            if has(air[DAMAGED], i):
-                ahead = with_wrong_bit(plan, ahead, slot, c, i)
-            air_leave[i] = ready_again(e, ahead, service_lag(late, slot_of, epoch, m, r, p))
+            air_leave[i] = backlog(plan, state, slot, p, c, i, debt - 1, 0)
             air_pair[i] = debt
             add(air[MESSAGE], i)
 
@@ -206,7 +228,7 @@ def dispatch(plan, state, slot, p, c, workers):
             entry[SENT_NUMBER], entry[SENT_EPOCH] = cell[number, NUMBER], e + 1
             air_cell[i] = number + 1
             add(air[MESSAGE], i)
-        if in_use(queue, q * classes, classes) or (here and told[i] != 0):
+        if in_use(queue, q * classes, classes) or due:
             add(state.busy[p], i)
         else:
             discard(state.busy[p], i)

@@ -45,7 +45,8 @@ DAMAGE_KEY, BIT_KEY, THRESHOLD = range(3)
 
 
 class PlainState(NamedTuple):
-    """What a slot may change. l = w * n * classes queues; sets of nodes are words of bits, at [p] of senders in p."""
+    """What a slot may change. l = w * n * classes queues; sets of nodes are words of bits, at [p] of senders in p; v
+    values of feedback beyond the first."""
 
     queue: np.ndarray  # (l, 8) int32      [row]   see the names below
     told: np.ndarray  # (n,) int32         [i]     1 + pair of the feedback given an epoch ago on the self-mirrored link
@@ -68,6 +69,9 @@ class PlainState(NamedTuple):
     air_cell: np.ndarray  # (a, c, n) int32        [slot modulo a, c, i]  1 + number of the cell i has sent
     air_pair: np.ndarray  # (a, c, n) int32        1 + pair of the feedback that goes with it
     air_leave: np.ndarray  # (a, c, n) int32       the epoch that feedback gives
+    past: np.ndarray  # (w * n, v) int32   [q]     1 + pairs of the feedback given at the last turns, the newest first
+    again_pair: np.ndarray  # (a, c, n, v) int32   1 + pairs of the feedback that goes with a cell once more
+    again_leave: np.ndarray  # (a, c, n, v) int32  the epochs that it gives
     air: np.ndarray  # (a, c, 6, b) uint64         sets of senders, see the names below
     flow: np.ndarray  # (flows, 4) int64
     incast: np.ndarray  # (n,) int32       [j]     living pairs of the first class towards j

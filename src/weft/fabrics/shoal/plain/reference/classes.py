@@ -38,14 +38,8 @@ class Classes:
         if not self.ready_queues:
             node.ready[j][klass] = 0
 
-    def report(self, i, node, j, channel):
+    def backlog(self, i, node, cell, channel):
         """Eq. (6) summed over the classes that go before ours."""
-        cell = node.owed[j]
-        node.owed[j] = None
-        if self.shares_slot(i, j):
-            node.told[j], cell = cell, cell or node.told[j]
-        if cell is None:
-            return None
         above = range(self.class_of(cell) + 1)
         ahead = sum(len(node.queue[cell.dst][k]) + node.ready[cell.dst][k] for k in above)
         return cell, Heard(ahead, self.slot * self.schedule.channels + channel)

@@ -18,10 +18,10 @@ class Damage:
         return below_one(word(key(seed, 1), draw), bits) if m.damaged else None
 
     def damage_feedback(self, m, bit):
-        """Flip the wrong bit of m's feedback, if that is where it is."""
-        at = bit - HEADER.offset("feedback")
-        if m.feedback is not None and 0 <= at < dict(HEADER.fields)["feedback"]:
-            m.feedback[1].ahead ^= 1 << at
+        """Flip the wrong bit of m's feedback, if that is where it is: one value after the other, the newest first."""
+        value, at = divmod(bit - HEADER.offset("feedback"), dict(HEADER.fields)["feedback"])
+        if 0 <= value < len(m.feedback) and m.feedback[value] is not None:
+            m.feedback[value][1].ahead ^= 1 << at
 
     def complain(self, node, i):
         """The next cell to i will say that its last one was dropped."""

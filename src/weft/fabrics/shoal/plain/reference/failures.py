@@ -43,7 +43,8 @@ class Failures:
                     self.lose(queue.popleft(), "queued")
         n = len(self.nodes)
         node.ready = [[0] * self.classes for _ in range(n)]
-        node.owed, node.told, node.sent, node.complaints = [None] * n, [None] * n, [[] for _ in range(n)], set()
+        node.owed, node.told = [None] * n, [[] for _ in range(n)]
+        node.sent, node.complaints = [[] for _ in range(n)], set()
 
     def repair(self):
         """Withdraw the declarations that no longer hold; what goes over those links, or nodes, starts afresh."""
@@ -90,7 +91,7 @@ class Failures:
                 else:
                     self.lose(cell, "discarded")
         node.ready[i] = [0] * self.classes
-        node.owed[i] = node.told[i] = None
+        node.owed[i], node.told[i] = None, []
         node.complaints.discard(i)
 
     def knows_parted(self, i, j, dst):

@@ -1,14 +1,14 @@
 """The rack of the plain kernel's twin: a slot, what a node sends and receives in it, and the laws."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from weft.fabrics.shoal.plain.reference.classes import Classes
 from weft.fabrics.shoal.plain.reference.damage import Damage
 from weft.fabrics.shoal.plain.reference.failures import Change, Failures
 from weft.fabrics.shoal.plain.reference.pairs import CAUSES, Ack, Pairs, PlainNode
 from weft.fabrics.shoal.plain.reference.transport import Transport
-from weft.fabrics.shoal.reference import Cell, ReferenceRack
+from weft.fabrics.shoal.reference import OUT, Cell, ReferenceRack
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Message:
     spoken: bool = False
     cut: bool = False
     cell: Cell | None = None
-    feedback: tuple | None = None
+    feedback: list = field(default_factory=list)  # of the receiver's last cells, the newest first
     dropped: bool = False  # last-cell-dropped
     damaged: str | None = None  # why the checksum is wrong
 
@@ -37,11 +37,12 @@ class PlainRack(Failures, Damage, Classes, Transport, Pairs, ReferenceRack):
     """
 
     def __init__(self, schedule, flows, *, changes=(), delay=0, ready_queues=True, age_interval=None,
-                 sharing="round-robin", classes=1, depth=None, bit_errors=None, timeout=0,
+                 sharing="round-robin", feedback=2, classes=1, depth=None, bit_errors=None, timeout=0,
                  calendar=None):  # fmt: skip
         flows = [(*flow, 0)[:5] for flow in flows]
         super().__init__(schedule, [flow[:4] for flow in flows], delay=delay, ready_queues=ready_queues,
-                         age_interval=age_interval, sharing=sharing, calendar=calendar)  # fmt: skip
+                         age_interval=age_interval, sharing=sharing, feedback=feedback,
+                         calendar=calendar)  # fmt: skip
         n = schedule.nodes
         self.klass = [flow[4] for flow in flows]
         self.classes = classes
@@ -110,8 +111,7 @@ class PlainRack(Failures, Damage, Classes, Transport, Pairs, ReferenceRack):
             if cell is not None:
                 self.lose(cell, "in_flight")
             return
-        if m.feedback is not None:
-            self.hear(j, i, *m.feedback)
+        self.hear(j, i, m.feedback)
         if m.damaged:
             if cell is not None:
                 self.lose(cell, m.damaged)
@@ -126,7 +126,7 @@ class PlainRack(Failures, Damage, Classes, Transport, Pairs, ReferenceRack):
         else:
             self.store(node, i, j, cell)
 
-    def hear(self, i, j, cell, heard):
+    def hear_of(self, i, j, cell, heard, again):
         pair = self.pair(cell)
         if pair is None or pair.born > cell.born:
             return
@@ -135,6 +135,8 @@ class PlainRack(Failures, Damage, Classes, Transport, Pairs, ReferenceRack):
                 return  # about an earlier cell than the one that waits here
             left = self.sent_now.get((i, j))
             heard.chased = left is not None and self.same_pair(left, cell)
+        elif again and pair.subflow.get(j) == OUT:
+            return
         pair.subflow[j] = heard
 
     def deliver(self, cell):
