@@ -32,7 +32,7 @@ def fair(*fabrics: "Fabric", rate=None, propagation=None, mtu=None) -> "list[Fab
     Quantities may be texts: `fair(shoal, ndp, rate="100Gbps", propagation="100ns", mtu=1500)`.
     """
     given = read({"rate": rate, "propagation": propagation, "mtu": mtu})
-    return [one.with_links(**{name: given[name] for name in given if name in one.link_fields}) for one in fabrics]
+    return [one.with_links(**{name: given[name] for name in one.link_fields() if name in given}) for one in fabrics]
 
 
 def read(table: dict) -> dict[str, int]:

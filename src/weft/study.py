@@ -597,7 +597,7 @@ def _study(data) -> Study:
     fabrics, kinds, names = [], [], []
     for table in _tables(data, "fabric"):
         kinds.append(catalogue.fabric_class(table["kind"]))
-        for what, field in kinds[-1].link_fields.items():
+        for what, field in kinds[-1].link_fields().items():
             if what in alike and (field in table or what in table):
                 raise BadInput(f"fabric {table['kind']}: {field} must be given here or in [links], not in both")
         made = fair(*_grid(kinds[-1], table, "fabric"), **alike)

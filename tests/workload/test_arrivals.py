@@ -31,7 +31,7 @@ PINNED_BURSTS = [(14, 3, 20000, 181136), (14, 13, 20000, 183767), (8, 1, 20000, 
 
 
 def test_the_first_flows_are_pinned():
-    flows = Poisson(load=0.6, flows=1000).draw(nodes=64, link=100 * Gbps, seed=1)
+    flows = Poisson(load=0.6, sizes="pareto", flows=1000).draw(nodes=64, link=100 * Gbps, seed=1)
     assert rows(flows, 4) == PINNED_POISSON
     assert rows(Bursts(load=0.6, burst=2, spread=50 * ns).draw(**RACK), 4) == PINNED_BURSTS
 
@@ -95,11 +95,17 @@ def test_ten_thousand_flows_unless_told():
 
 
 def test_notes_say_what_the_load_came_to():
-    flows = Poisson(load=0.6, flows=10_000).draw(nodes=64, link=100 * Gbps, seed=1)
+    flows = Poisson(load=0.6, sizes="pareto", flows=10_000).draw(nodes=64, link=100 * Gbps, seed=1)
     assert flows.notes == (
         "pareto sizes are truncated at 10 GB: their mean is 54.006 KB, the nominal one 100 KB",
         f"load 0.6 of 100 Gbps was asked for; these flows offer {flows.realised_load(100 * Gbps):.4g}",
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flows_drawn_by_default_offer_the_load_that_was_asked_for(seed):
+    flows = Poisson(load=0.6).draw(nodes=64, link=100 * Gbps, seed=seed)
+    assert flows.realised_load(100 * Gbps) == pytest.approx(0.6, rel=0.1)
 
 
 def test_overload_is_allowed_and_said():

@@ -18,7 +18,7 @@ from weft.engine import layout, loop
 from weft.engine.series import Series
 from weft.errors import BadInput
 from weft.metrics.observation import Observation
-from weft.parameters import Described
+from weft.parameters import Described, parameters
 from weft.units import us
 from weft.workload.demand import Demand
 from weft.workload.flows import Flows
@@ -28,9 +28,6 @@ class Fabric(Described):
     """A system that carries demand. Rooms derive frozen dataclasses from it; times are ps, rates b/s, sizes bytes."""
 
     carries: ClassVar[tuple[type[Demand], ...]] = (Flows,)  # kinds of demand
-    # Field of each thing that links have and that a comparison should give all fabrics alike, see `weft.links`: b/s
-    # of a node's link, ps along one cable, largest packet. What a fabric does not know is left out.
-    link_fields: ClassVar[dict[str, str]] = {"rate": "link"}
     releases: ClassVar[bool] = False  # whether flows may wait for flows
 
     if TYPE_CHECKING:  # every room has them, as fields or as properties
@@ -66,13 +63,27 @@ class Fabric(Described):
         """Bits of payload per second on a link that is never idle, headers and guard times taken off, if known."""
         return None
 
+    @classmethod
+    def link_fields(cls) -> dict[str, str]:
+        """Field of each thing that a comparison should give all fabrics alike, as far as this one has it.
+
+        rate: b/s of a node's link. propagation: ps along one cable, as `propagation` or as the time `delay`. mtu: bytes
+        of the largest packet. See `weft.links`.
+        """
+        known = {one.name: one.kind for one in parameters(cls)}
+        along = next((name for name in ("propagation", "delay") if known.get(name) == "time"), None)
+        fields = {"rate": "link", "propagation": along, "mtu": "mtu"}
+        return {name: field for name, field in fields.items() if field is not None and field in known}
+
     def links(self) -> dict[str, int]:
         """rate, propagation and mtu of its links, as far as it knows them."""
-        return {name: getattr(self, field) for name, field in self.link_fields.items()}
+        found = {name: getattr(self, field) for name, field in self.link_fields().items()} | {"rate": self.link}
+        return {name: value for name, value in found.items() if value is not None}
 
     def with_links(self, **values: int) -> "Fabric":
         """The same fabric with another rate, propagation or mtu of its links."""
-        return replace(self, **{self.link_fields[name]: value for name, value in values.items()})  # type: ignore
+        fields = self.link_fields()
+        return replace(self, **{fields[name]: value for name, value in values.items()})  # type: ignore
 
     def resolved(self) -> dict:
         """What follows from names and files in the description (presets, say) and decides a run, as data."""

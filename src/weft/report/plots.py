@@ -92,10 +92,9 @@ def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=N
         if not len(values):
             continue
         t, height = (values[:-1] / us, 1 - share[:-1]) if tail else (values / us, share)  # none is slower than the last
-        begin = 1.0 if tail else 0.0  # so that flows which all take the same are seen
-        ax.step(
-            [t[0], *t] if len(t) else [], [begin, *height] if len(t) else [], where="post", **bare_style(k), label=name
-        )
+        ax.step(t, height, where="post", **bare_style(k), label=name)
+        if len(t):  # flows that all take the same are a line too
+            ax.vlines(t[0], 1.0 if tail else 0.0, height[0], color=bare_style(k)["color"], linewidth=1.6)
         data += [{"series": name, "fct_us": a, "share": b} for a, b in zip(t.tolist(), height.tolist(), strict=True)]
     log_axis(ax, "x")
     ax.set_xlabel("flow completion time (µs)")

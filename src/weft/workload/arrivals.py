@@ -19,6 +19,7 @@ from weft.workload.flows import LATEST, Flows
 from weft.workload.sizes import sizes
 from weft.workload.streams import Stream
 
+USUAL = "facebook-hadoop"  # sizes unless told: measured ones, of a mean that ten thousand draws meet
 FLOWS = 10_000  # when neither a number of flows nor a duration is asked for
 
 
@@ -30,7 +31,7 @@ class Poisson(Workload):
     """
 
     load: float = param(help="fraction of every node's rate that is asked for; above 1 is overload")
-    sizes: str = param("pareto", "flow sizes: a distribution, with parameters if need be, or a csv file of its CDF")
+    sizes: str = param(USUAL, "flow sizes: a distribution, with parameters if need be, or a csv file of its CDF")
     flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
     duration: Time | None = param(None, "let flows arrive during this time instead of counting them")
     load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")

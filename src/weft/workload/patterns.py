@@ -9,6 +9,7 @@ from weft import random
 from weft.errors import BadInput, TooLarge, require
 from weft.units import KB, MB, Rate, Size, Time, ms, param, us, wire_time
 from weft.workload.arrivals import (
+    USUAL,
     Poisson,
     arrivals,
     check_arrivals,
@@ -167,7 +168,7 @@ class Hotspot(Workload):
     hot: float = param(0.1, "fraction of the nodes that are hot, chosen at random; at least one, never all")
     share: float = param(0.5, "fraction of the flows that is theirs")
     side: Literal["destination", "source"] = param("destination", "the end of a flow that is hot")
-    sizes: str = param("pareto", "flow sizes: a distribution, with parameters if need be, or a csv file of its CDF")
+    sizes: str = param(USUAL, "flow sizes: a distribution, with parameters if need be, or a csv file of its CDF")
     flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
     duration: Time | None = param(None, "let flows arrive during this time instead of counting them")
     load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")

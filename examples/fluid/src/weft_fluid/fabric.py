@@ -13,7 +13,6 @@ class Fluid(Fabric):
     """An ideal switch: no header, no queue, no delay but of two cables; what a fair fabric could do at best."""
 
     releases = True
-    link_fields = {"rate": "link", "propagation": "propagation"}
 
     nodes: int = param(help="nodes of the switch")
     link: Rate = param(100 * Gbps, "rate of a node's link")

@@ -32,7 +32,6 @@ class Crossbar(Fabric):
 
     carries = (Flows, Cells)
     releases = True
-    link_fields = {"rate": "link", "propagation": "propagation"}
 
     ports: int = param(help="inputs, and as many outputs")
     buffers: Literal["fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq"] = param(

@@ -20,7 +20,6 @@ class Ideal(Fabric):
     """
 
     releases = True
-    link_fields = {"rate": "link", "propagation": "propagation"}
 
     nodes: int = param(help="nodes of the switch", also="hosts")
     link: Rate = param(100 * Gbps, "rate of a node's link")

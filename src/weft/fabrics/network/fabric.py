@@ -30,7 +30,6 @@ class Network(Fabric):
     """
 
     releases = True
-    link_fields = {"rate": "link", "propagation": "delay", "mtu": "mtu"}
 
     hosts: int = param(432, "hosts")
     link: Rate = param(10 * Gbps, "rate of every link")

@@ -32,7 +32,6 @@ class Shoal(Fabric):
     """
 
     releases = True
-    link_fields = {"rate": "link", "propagation": "propagation"}
 
     nodes: int = param(help="nodes in the rack")
     link: Rate = param(100 * Gbps, "rate of a node's link, all channels together")

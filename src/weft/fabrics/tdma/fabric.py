@@ -28,7 +28,6 @@ class TDMA(Fabric):
     """Hosts on Ethernet that send when a fabric manager tells them to, and to whom it tells them (EuroSys '12)."""
 
     releases: ClassVar[bool] = True
-    link_fields = {"rate": "link", "propagation": "delay", "mtu": "mtu"}
 
     nodes: int = param(24, "hosts in the network", also="hosts")
     link: Rate = param(10 * Gbps, "rate of the links")

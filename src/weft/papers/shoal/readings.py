@@ -36,7 +36,7 @@ def study(scale="small"):
         Permutation(pairs=1, duration=duration),
         Permutation(pairs=nodes, duration=duration),
         Incast(fan_in=nodes // 2, bytes=SIZE),
-        *(Poisson(load=LOAD, load_rate=rate * Gbps, flows=flows) for rate in (50, 100)),
+        *(Poisson(load=LOAD, load_rate=rate * Gbps, sizes="pareto", flows=flows) for rate in (50, 100)),
         Survivors(load=LOAD, load_rate=100 * Gbps, flows=flows // 3, dead=f"nodes {100 * (nodes - FEW) / nodes}%"),
     ]
     fabrics = [rack(nodes, **options) for options in READINGS.values()]

@@ -20,7 +20,7 @@ COLUMNS = (
 LINES = COLUMNS[2:]
 SERIES = tuple(Series("dead", y) for y in LINES)
 SEED = 1
-OPTIONS = {"load": 1.0, "load_rate": 50 * Gbps}
+OPTIONS = {"load": 1.0, "load_rate": 50 * Gbps, "sizes": "pareto"}
 
 
 def study(scale="small"):
