@@ -1,15 +1,15 @@
 """Flows that wait for flows: what releasing them costs a kernel, and what it costs where nobody waits.
 
 A chain runs once with its flows waiting for each other, and once as a table in which every flow starts when the chain
-released it: the same cells at the same moments, without a calendar. Both take turns; a ratio is that of two runs in a row,
-and their median counts, because a machine that others use is slower at one time than at another. Compilation is left out.
-The last column says whether all flows ended at the same moments. `--quick` does a tenth of the work.
+released it: the same cells at the same moments, without a calendar. Both take turns; a ratio is that of two runs in a
+row, and their median counts, because a machine that others use is slower at one time than at another. Compilation is
+left out. The last column says whether all flows ended at the same moments. `--quick` does a tenth of the work.
 
     ring      all-reduce of 1 GB among 512 nodes of a Shoal rack, its first steps; at least 0.8 of the independent rate
     small     flows of some cells in chains on each kind of kernel, every flow with a predecessor; at most 5 % slower
 
-`--before DIR` runs a table in which nobody waits with the sources in DIR/src as well, in processes of their own that take
-turns with ours: an older checkout shows what the mechanism costs those who do not use it.
+`--before DIR` runs a table in which nobody waits with the sources in DIR/src as well, in processes of their own that
+take turns with ours: an older checkout shows what the mechanism costs those who do not use it.
 """
 
 import os

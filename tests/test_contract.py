@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 import weft
+from graphs import waiting
 from laws import LAWS
 from rooms import CELLS, EACH, FLOWS, LAWFUL, LOSING, ONE, SMALL, named
 from weft import catalogue
@@ -254,47 +257,100 @@ def test_machinery_shared_by_rooms_names_none_of_them():
 # flows that wait for flows
 
 
-CHAINS = weft.Flows.of(
-    nodes=8, src=[k % 8 for k in range(48)], dst=[(k + 3) % 8 for k in range(48)], size=3000, start=0,
-    after=[[] if k < 8 else [k - 8] if k % 5 else [k - 8, k - 3] for k in range(48)], delay=20_000,
-)  # fmt: skip
-EIGHT = [(name, fabric) for name, fabric in EACH if fabric.nodes == 8 and fabric.releases]
-EIGHT = [(name, fabric) for name, fabric in EIGHT if not getattr(fabric, "fail", None)]
+def chains(nodes):
+    """Flows among eight of the nodes, in chains that meet now and then."""
+    return weft.Flows.of(
+        nodes=nodes, src=[k % 8 for k in range(48)], dst=[(k + 3) % 8 for k in range(48)], size=3000, start=0,
+        after=[[] if k < 8 else [k - 8] if k % 5 else [k - 8, k - 3] for k in range(48)], delay=20_000,
+    )  # fmt: skip
+
+
+WHOLE = [(name, fabric) for name, fabric in EACH if not getattr(fabric, "fail", None) and fabric.nodes >= 8]
+EIGHT = [(name, fabric) for name, fabric in WHOLE if fabric.nodes == 8]
+EIGHT += [next(one for one in WHOLE if one[0] == room) for room in FABRICS if room not in dict(EIGHT)]
 EIGHT += [("packet", replace(SMALL["packet"][k], hosts=8, topology="single")) for k in range(5)]
 eight = pytest.mark.parametrize(("room", "fabric"), EIGHT, ids=[f"{name}-{k}" for k, (name, _) in enumerate(EIGHT)])
 
 
+def test_every_room_is_asked_about_flows_that_wait():
+    assert {room for room, _ in EIGHT} == set(FABRICS) and all(fabric.releases for _, fabric in EIGHT)
+
+
+def respected(fabric, flows, finish):
+    """Whether no flow began before those it waits for were done and their delays were over, nor took no time."""
+    released = flows.released(finish)
+    assert (finish >= 0).all() and (released >= flows.start).all()
+    assert (finish - released >= fabric.ideal(flows)).all()
+    for f in range(len(flows)):
+        for g, gap in zip(flows.predecessors(f), flows.gaps(f), strict=True):
+            assert finish[g] + gap <= released[f]
+
+
 @eight
 def test_a_flow_begins_when_those_it_waits_for_are_done_and_not_before(room, fabric):
-    run = fabric.prepare(CHAINS, seed=1)
+    flows = chains(fabric.nodes)
+    run = fabric.prepare(flows, seed=1)
     run.advance()
-    seen = run.observe()
-    released = CHAINS.released(seen.finish)
-    assert run.finished == run.total == 48 and (released >= 0).all()
-    assert (seen.finish - released >= fabric.ideal(CHAINS)).all()
-    for f in range(48):
-        for g in CHAINS.predecessors(f):
-            assert seen.finish[g] + 20_000 <= released[f]
+    assert run.finished == run.total == 48
+    respected(fabric, flows, run.observe().finish)
+
+
+@eight
+@settings(
+    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
+)
+@given(data=st.data())
+def test_any_acyclic_graph_of_flows_ends_in_an_order_that_respects_it(room, fabric, data):
+    """Whole, and stopped somewhere on the way and taken up again."""
+    flows = data.draw(waiting(fabric.nodes, most=24, largest=20_000, delays=(0, 0, 1, 50_000, 7_000_001)))
+    run = fabric.prepare(flows, seed=1)
+    run.advance()
+    whole = run.observe()
+    respected(fabric, flows, whole.finish)
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=max(int(whole.now * data.draw(st.floats(0, 1))), 1))
+    thawed = fabric.thaw(flows, {name: array.copy() for name, array in run.freeze().items()}, seed=1)
+    thawed.advance()
+    assert thawed.observe().fingerprint == whole.fingerprint
+    assert np.array_equal(thawed.observe().finish, whole.finish)
 
 
 @eight
 def test_a_run_stopped_in_the_middle_of_a_chain_goes_on_to_the_same_bits(room, fabric):
-    whole = fabric.prepare(CHAINS, seed=1)
+    flows = chains(fabric.nodes)
+    whole = fabric.prepare(flows, seed=1)
     whole.advance()
-    run = fabric.prepare(CHAINS, seed=1)
+    run = fabric.prepare(flows, seed=1)
     run.advance(until=whole.now // 3)
     assert 0 < run.finished < 48
-    thawed = fabric.thaw(CHAINS, {name: array.copy() for name, array in run.freeze().items()}, seed=1)
+    thawed = fabric.thaw(flows, {name: array.copy() for name, array in run.freeze().items()}, seed=1)
     thawed.advance()
     assert thawed.observe().fingerprint == whole.observe().fingerprint
     assert np.array_equal(thawed.observe().finish, whole.observe().finish)
 
 
+WAITING = [
+    weft.AllReduce(bytes=3000, algorithm="hierarchical", group=4), weft.Experts(bytes=2000, expert=100_000),
+    weft.ParameterServer(bytes=2000, servers=2, repeat=2), weft.Pipeline(model="bert-tiny", stages=2, batches=1),
+    weft.MapReduce(mappers=4, reducers=3, bytes=2000), weft.ChainReplication(writes=12, bytes=2000),
+]  # fmt: skip
+
+
+@eight
+def test_every_workload_that_waits_is_done_and_not_before_its_bound(room, fabric):
+    for workload in WAITING:
+        summary = weft.run(fabric, workload, seed=1).summary()
+        told = next(summary[name] for name in ("collective", "training", "requests") if name in summary)
+        assert summary["unfinished"] == 0 and told["done"] > 0
+        assert told.get("over_bound", 1) >= 1, (workload, told)
+        assert list(workload.facts(summary))
+
+
 @eight
 def test_flows_that_wait_cost_nothing_where_there_are_none(room, fabric):
     """The same flows, said to wait for nobody, are the same run."""
-    plain = weft.Flows.of(nodes=8, src=[0, 1, 2], dst=[3, 4, 5], size=5000, start=[0, 10, 20])
-    said = weft.Flows.of(nodes=8, src=[0, 1, 2], dst=[3, 4, 5], size=5000, start=[0, 10, 20], after=[[], [], []])
+    given = {"nodes": fabric.nodes, "src": [0, 1, 2], "dst": [3, 4, 5], "size": 5000, "start": [0, 10, 20]}
+    plain, said = weft.Flows.of(**given), weft.Flows.of(**given, after=[[], [], []])
     prints = set()
     for flows in (plain, said):
         run = fabric.prepare(flows, seed=1)

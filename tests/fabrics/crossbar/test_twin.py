@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runs import carry
 
+from graphs import waiting
 from weft.fabrics.crossbar import Crossbar, kernel, reference
 from weft.fabrics.crossbar.fabric import SCHEDULERS
 from weft.fabrics.crossbar.state import Count, Level
@@ -89,6 +90,17 @@ def test_kernel_copies_multicast_cells_as_the_reference_does(fabric, traffic, se
 @settings(FOREVER, max_examples=60)
 def test_kernel_emulates_as_the_reference_does(fabric, traffic, seed):
     agree(fabric, traffic, seed)
+
+
+@given(switches(flow_control=[None, False]), st.data(), st.integers(0, 2**32))
+@FOREVER
+def test_kernel_releases_flows_as_the_reference_does(fabric, data, seed):
+    flows = data.draw(waiting(fabric.ports, largest=300, latest=3_000_000))
+    _, state, seen, twin = agree(fabric, flows, seed)
+    assert {f: int(slot) for f, slot in enumerate(state.flow_finish) if slot >= 0} == twin.finish
+    released = flows.released(seen.finish)
+    done = seen.finish >= 0
+    assert (released[done] >= 0).all() and ((seen.finish - released)[done] >= fabric.ideal(flows)[done]).all()
 
 
 @given(switches(flow_control=[None, False]), st.data(), st.integers(0, 2**32))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft
+from graphs import waiting
 from weft.fabrics.ideal import Ideal
 from weft.fabrics.ideal.kernel import LIVE
 from weft.fabrics.ideal.reference import Twin
@@ -26,6 +27,16 @@ def test_kernel_and_twin_agree_flow_for_flow(table, propagation, data):
         nodes=6, src=src, dst=dst, size=[f[2] for f in table], start=[f[3] * 100 for f in table], after=after,
         delay=500 if waits else None,
     )  # fmt: skip
+    fabric = Ideal(nodes=6, propagation=propagation)
+    run, twin = fabric.prepare(flows), Twin(fabric, flows).run()
+    run.advance()
+    assert run.observe().finish.tolist() == twin.finish
+    assert run.observe().fingerprint == str(twin.print)
+
+
+@settings(deadline=None)
+@given(waiting(6, largest=40_000), st.integers(0, 900))
+def test_kernel_and_twin_agree_on_any_flows_that_wait(flows, propagation):
     fabric = Ideal(nodes=6, propagation=propagation)
     run, twin = fabric.prepare(flows), Twin(fabric, flows).run()
     run.advance()

@@ -27,7 +27,7 @@ LINK = {"rate": 100 * Gbps, "propagation": 10 * ns, "mtu": 4096}
 
 def scaled(scale):
     """(nodes, nodes of a group, sizes in MB)."""
-    return (64, 8, (1, 10, 100, 1000)) if at_paper_scale(scale) else (16, 4, (1, 4, 16, 64))
+    return (32, 8, (1, 10, 100, 1000)) if at_paper_scale(scale) else (16, 4, (1, 4, 16, 64))
 
 
 def fabrics(nodes):
