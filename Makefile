@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BASE := $(VENV)/.base
 CODE := src tests verification benchmarks examples
 
 .PHONY: demo test quick lint twins verify figures bench docs changelog setup clean
 
-demo: $(READY)  ## a 128-node rack at four loads: a table, and pictures in demo/
+demo: $(BASE)  ## five fabrics under one workload: a table, a comparison, and a picture in demo/
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o demo
+	$(BIN)/weft compare demo --metrics fct.short.p50,fct.short.p99,goodput
 	@echo "change it: edit studies/demo.toml, or try"
 	@echo "  $(BIN)/weft run shoal poisson --nodes 128 --channels 2 --load 0.6 --load-rate 50Gbps --seed 2"
 
@@ -34,22 +36,29 @@ verify: $(READY)  ## other drawn cases, then theory and the papers' numbers: min
 
 figures: $(READY)  ## the README's pictures, by the command beside them
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o out/figures
-	mkdir -p docs/pictures && cp out/figures/fct-*.png out/figures/fct-*.csv docs/pictures/
+	mkdir -p docs/pictures && cp out/figures/fct-goodput.png out/figures/fct-goodput.csv docs/pictures/
 
 bench: $(READY)
 	@for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
-docs: $(READY)  ## the pages that are generated
+docs: $(READY)  ## the pages that are generated, and the site in out/site/, which needs no network to be read
 	$(BIN)/python -m weft.cli.reference > docs/reference/cli.md
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/site
+	@echo "open out/site/index.html"
 
 changelog: $(READY)  ## what has changed since the last version
 	$(BIN)/towncrier build --draft --version "$$($(BIN)/python -c 'import weft; print(weft.__version__)')"
 
 setup: $(READY)
 
-$(READY): pyproject.toml examples/fluid/pyproject.toml
+$(BASE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(READY): $(BASE) examples/fluid/pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[cluster,rtl,wire]' --editable examples/fluid --group dev
 	@command -v g++ >/dev/null || command -v clang++ >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get install --quiet --yes g++; } || \

@@ -1,20 +1,25 @@
 """The documentation is true: the tutorial's programs print what it says, and generated pages are as generated."""
 
+import ast
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import weft
-from typed import listed
+from typed import listed, prepared
 from weft.cli import COMMANDS, main
+from weft.report.plots import BANDS
+from weft.report.series import KINDS
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -51,6 +56,66 @@ def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for printed, said in play("docs/tutorial.md"):
         assert printed == said
+
+
+def test_the_recipes_do_what_they_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(prepared(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    for printed, said in play("docs/recipes.md"):
+        assert not said or printed == said
+    made = ("cdf.svg", "runs/fan-in/fan-in.svg", "failing.svg", "heat.svg", "own.png", "cost.svg", "runs/own/own.svg")
+    assert all((tmp_path / name).stat().st_size > 1000 for name in made)
+    own = (ROOT / "examples/own.py").read_text(encoding="utf-8")
+    shown = next(text for kind, text in blocks("docs/recipes.md") if kind == "text" and "class Pairs" in text)
+    assert shown in own
+
+
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?!https?://|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def anchors(page) -> set[str]:
+    """What headings of a page are linked by, as GitHub and the site make them."""
+    heads = re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target, anchor in LINK.findall(text):
+        place = (page.parent / target).resolve() if target else page
+        assert place.exists(), target
+        if anchor and place.suffix == ".md":
+            assert anchor[1:] in anchors(place), target + anchor
+
+
+def test_the_page_on_study_files_names_every_key_and_every_picture():
+    from weft.study import _KEYS, PICTURES
+
+    page = (ROOT / "docs/reference/studies.md").read_text(encoding="utf-8")
+    for name in (*_KEYS, *PICTURES, *KINDS, *BANDS):
+        assert re.search(rf"[`\[]{name}[`\]]", page) or f'"{name}"' in page, name
+    with_file = next(text for kind, text in blocks("docs/reference/studies.md") if kind == "toml")
+    study = weft.study._study(tomllib.loads(with_file))
+    assert list(study.called.values()) == ["Shoal channels 1", "Shoal channels 4", "Packet ndp", "Packet dctcp"]
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((ROOT / "examples/compare.ipynb").read_text(encoding="utf-8"))["cells"]
+    names = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            *body, last = ast.parse("".join(cell["source"])).body
+            exec(compile(ast.Module(body, []), "compare.ipynb", "exec"), names)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), "compare.ipynb", "eval"), names)
+                shown = getattr(value, "_repr_html_", None) or getattr(value, "_repr_png_", None)
+                assert shown is None or shown()
+            else:
+                exec(compile(ast.Module([last], []), "compare.ipynb", "exec"), names)
+    assert len(names["comparison"].entries) == 3
 
 
 def test_the_page_of_failures_prints_what_it_says(tmp_path, monkeypatch):

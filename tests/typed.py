@@ -67,10 +67,12 @@ class Command(NamedTuple):
 
 
 def prepared(folder: Path) -> Path:
-    """`folder` with what the pages take for granted: studies, examples and a trace."""
+    """`folder` with what the pages take for granted: studies, examples, a trace, and a file of one's own."""
     for name in ("studies", "examples"):
         (folder / name).symlink_to(ROOT / name)
     shutil.copy(ROOT / "examples/trace.csv", folder / "flows.csv")
+    for name in ("own.py", "own.toml"):
+        shutil.copy(ROOT / "examples" / name, folder / name)
     return folder
 
 

@@ -49,9 +49,9 @@ def fct_and_goodput(rows, *, x="load", by="fabric", tail="p99", title=None, band
     """Two panels against load: completion time of short flows, at `tail`, and mean goodput of long ones."""
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
     fig, axes = figure(panels=2)
-    data = _lines(axes[0], rows, x, f"fct_us.short.{tail}", by, title="Short flows", band=band)
+    data = _lines(axes[0], rows, x, f"fct_us.short.{tail}", by, title="Short flows", legend=False, band=band)
     axes[0].set_ylabel(f"completion time, {tail} (µs)")
-    data += _lines(axes[1], rows, x, "goodput_gbps.long.mean", by, title="Long flows", legend=False, band=band)
+    data += _lines(axes[1], rows, x, "goodput_gbps.long.mean", by, title="Long flows", band=band)
     axes[1].set_ylabel("goodput, mean (Gb/s)")
     if title:
         fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
@@ -242,9 +242,11 @@ def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, ti
         ax.grid(axis="x", visible=False)
     elif xscale == "log":
         log_axis(ax, "x", sorted(names))
-    least, greatest = min(point["min"] for point in data), max(point["max"] for point in data)
+    least, greatest = min(point["mean"] for point in data), max(point["mean"] for point in data)
     if yscale == "log" or (yscale is None and least > 0 and greatest > 50 * least):
         log_axis(ax, "y")
+        if least > 0 and min(point["min"] for point in data) <= 0:  # an interval may reach below 0, an axis may not
+            ax.set_ylim(bottom=least / 2)
     elif least >= 0:
         ax.set_ylim(bottom=0)
     ax.set_xlabel(keys.label(x))
