@@ -15,12 +15,13 @@ from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust.wiring import NOWHERE, Routes, Wiring, wire
 from weft.hosts.settings import WIRE, Nic, Settings, settings
 from weft.topology.graph import Topology, build
-from weft.units import MB, Gbps, Rate, Size, Time, ns, param, s, show_number, show_size, us, wire_time
+from weft.units import MB, Gbps, Mbps, Rate, Size, Tbps, Time, ns, param, s, show_number, show_size, us, wire_time
 from weft.wire.stardust import ADAPTERS, HEADER
 from weft.workload.flows import Flows
 from weft.workload.traffic import Cells
 
 LONGEST = 10**12  # ps
+MOST = 1 << 20  # of what is counted: hosts, adapters, ports
 POLICIES = ("one", "strict", "weighted")
 
 
@@ -81,7 +82,6 @@ class Stardust(Fabric):
     def __post_init__(self):
         self._fill()
         require(self.nodes >= 2, "hosts", "at least 2", self.nodes)
-        require(1 <= self.tiers <= 8, "tiers", "from 1 to 8", self.tiers)
         counts = (
             ("adapters", self.edges),
             ("ports", self.per_adapter),
@@ -89,16 +89,16 @@ class Stardust(Fabric):
             ("radix", self.switch),
         )
         for name, value in counts:
-            require(1 <= value <= 1 << 20, name, "from 1 to 1048576", value)
+            require(1 <= value <= MOST, name, f"from 1 to {MOST}", value)
+        cables = self.edges * self.lanes * self.tiers
+        require(cables <= 1 << 22, "cables of the fabric", "at most 4194304", cables)
         require(self.edges <= ADAPTERS, "adapters", f"at most {ADAPTERS:,}, as cells name them", self.edges)
         require(self.up is None or 1 <= self.up < self.switch, "up", f"from 1 to {self.switch - 1}", self.up)
-        for name, value in (("link", self.link), ("lane", self.rate)):
-            require(0 < value <= 10**14, name, "above 0 and at most 100 Tb/s", value)
         for name in ("delay", "reassembly", "fci_window", "period"):
             value = getattr(self, name)
             require(value is None or 0 <= value <= LONGEST, name, "from 0 to 1 s", value)
         require(self.period > 0, "period", "above 0", self.period)
-        require(1 <= self.cell <= 16_384, "cell", "from 1 to 16384 bytes", self.cell)
+        require(self.hop <= 1 << 16, "delay", f"at most 65535 slots of {self.slot} ps", self.delay)
         require(self.header >= 0, "header", "0 or more bytes", self.header)
         require(self.header < self.cell, "header", f"smaller than the cell of {self.cell} bytes", self.header)
         require(
@@ -106,7 +106,7 @@ class Stardust(Fabric):
         )
         require(1 <= self.speedup <= 100, "speedup", "from 1 to 100", self.speedup)
         require(
-            self.watermark is None or 0 <= self.watermark <= 1 << 40, "watermark", "from 0 to 1 TiB", self.watermark
+            self.watermark is None or 0 <= self.watermark <= 1 << 34, "watermark", "from 0 to 16 GiB", self.watermark
         )
         require(self.mark is None or 0 <= self.mark <= 1 << 40, "mark", "from 0 to 1 TiB", self.mark)
         require(self.classes in POLICIES, "classes", f"one of {', '.join(POLICIES)}", self.classes)
@@ -127,15 +127,20 @@ class Stardust(Fabric):
         self._check_failures()
 
     def _fill(self):
+        for name in ("hosts", "adapters", "ports", "uplinks", "radix"):
+            value = getattr(self, name)
+            require(value is None or 1 <= value <= MOST, name, f"from 1 to {MOST}", value)
+        for name in ("link", "lane"):
+            value = getattr(self, name)
+            require(value is None or 1 * Mbps <= value <= 100 * Tbps, name, "from 1 Mb/s to 100 Tb/s", value)
+        require(1 <= self.tiers <= 8, "tiers", "from 1 to 8", self.tiers)
+        require(1 <= self.cell <= 16_384, "cell", "from 1 to 16384 bytes", self.cell)
         if self.adapters is not None and self.hosts is not None and self.ports is not None:
             enough = self.hosts <= self.adapters * self.ports
-            require(enough, "hosts", f"at most {self.adapters * self.ports}, ports on adapters", self.hosts)
-        for name in ("hosts", "adapters", "ports", "uplinks", "radix", "link", "lane"):
-            value = getattr(self, name)
-            require(value is None or value >= 1, name, "at least 1", value)
+            require(enough, "hosts", f"at most {self.adapters * self.ports}, the ports of all adapters", self.hosts)
         if self.link is None:
             link = 10 * Gbps if self.adapters is None else self.lanes * self.rate // self.per_adapter
-            object.__setattr__(self, "link", max(link, 1))
+            object.__setattr__(self, "link", max(link, 1 * Mbps))
 
     def _check_memory(self):
         """Memory above which an element pauses others must be left when all that is on its way has come."""
@@ -156,7 +161,7 @@ class Stardust(Fabric):
     @cached_property
     def _half(self) -> int:
         """Half the radix of the smallest fat tree for the hosts."""
-        return next(k for k in range(1, 1 << 10) if 2 * k**3 >= self._asked)
+        return next(k for k in range(1, 1 << 20) if 2 * k**3 >= self._asked)
 
     @property
     def per_adapter(self) -> int:
@@ -200,12 +205,12 @@ class Stardust(Fabric):
     @property
     def _square(self) -> int:
         """Half the ports with which two tiers reach all adapters."""
-        return next(k for k in range(1, 1 << 14) if 2 * k * k >= self.edges)
+        return next(k for k in range(1, 1 << 20) if 2 * k * k >= self.edges)
 
     @property
     def _cube(self) -> int:
         """Ports with which all tiers reach all adapters."""
-        return 2 * next(k for k in range(1, 1 << 14) if 2 * k**self.tiers >= self.edges)
+        return 2 * next(k for k in range(1, 1 << 20) if 2 * k**self.tiers >= self.edges)
 
     @property
     def rate(self) -> int:
@@ -367,7 +372,7 @@ class Stardust(Fabric):
         live = min(flows, 8 * self.nodes)
         return (
             queues * st.VOQ.itemsize
-            + 2 * wiring.cables * (8 * self.hop + st.LINK.itemsize + 2 * 16)
+            + 2 * wiring.cables * (16 * self.hop + st.LINK.itemsize + 8 * st.RING + 16 * self.depth)
             + wiring.devices * self.edges * 8
             + flows * 64
             + live * (2 * self.settings.max_window + 2000)

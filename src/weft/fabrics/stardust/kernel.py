@@ -65,9 +65,11 @@ from weft.fabrics.stardust.state import (
     links,
     members,
     other,
+    picked,
     port_at,
     ports,
     queued,
+    stash,
     streams,
     table,
     took,
@@ -102,7 +104,7 @@ def pass_on(s, at, t):
 @part
 def cross(s, line, bits_on, t):
     """Let the cells of `line` that `bits_on` names go on."""
-    all_links, to = links(s), table(s)
+    all_links, to, chosen, carried = links(s), table(s), picked(s), stash(s)
     for w in range(s.queued_size):
         ahead = np.uint64(min(w + 1, s.queued_size - 1))
         bits = bits_on[ahead]
@@ -115,6 +117,7 @@ def cross(s, line, bits_on, t):
                 prefetch(bursts(s), np.int64(cell & ROW))
             else:
                 prefetch(to, np.int64(np.uint64(v * s.adapters) + ((cell >> _TO) & _ADDRESS)))
+        count = 0
         bits = bits_on[np.uint64(w)]
         while bits != ZERO:
             k = np.uint64(w << 6) + np.uint64(lowest(bits))
@@ -130,6 +133,12 @@ def cross(s, line, bits_on, t):
                 miss(s, cell)
                 continue
             n = next_link(s, g)
+            prefetch(all_links, n)
+            chosen[np.uint64(count)] = n
+            carried[np.uint64(count)] = cell
+            count += 1
+        for i in range(count):  # when the links have come into the cache
+            n, cell = chosen[np.uint64(i)], carried[np.uint64(i)]
             if all_links[np.uint64(n)].count >= s.fci:
                 cell |= CONGESTED
             join(s, n, cell)
@@ -277,9 +286,10 @@ def forget(s):
     """Begin to measure: what was seen so far was the warm-up."""
     latency(s)[:] = 0
     lengths(s)[:] = 0
-    took(s)[:] = 0
+    for h in range(s.hosts_size):  # what waits at a port has yet to leave it
+        took(s)[h] = max(port_at(s, h).free_at - s.now, 0) // s.node_slot * s.filling
     s.latency_max = 0
-    s.measured_from = s.ticks
+    s.measured_from, s.entered_from = s.ticks, s.entered
 
 
 # the network

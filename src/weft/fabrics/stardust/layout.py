@@ -69,6 +69,8 @@ def lay_out(fabric, demand, seed: int) -> st.State:
                 "streams": (n, np.int32),
                 "members": (n, np.int32),
                 "took": (n, np.int64),
+                "picked": (64, np.int64),
+                "stash": (64, np.uint64),
             }
         )
     )

@@ -87,11 +87,19 @@ class FabricRun(Run):
 
     def sample(self):
         return {
-            "delivered_bytes": self.state.took if self.open_loop else self.state.hosts["delivered"],
+            "delivered_bytes": self.delivered,
             "finished": self.finished,
             "waiting": int(self.state.links["count"].sum()),
             "lost": self.lost.total,
         }
+
+    @property
+    def delivered(self):
+        """Payload bytes that have left by each port."""
+        if not self.open_loop:
+            return self.state.hosts["delivered"]
+        waiting = np.maximum(self.state.ports["free_at"] - self.now, 0) // self.fabric.node_slot
+        return self.state.took - waiting * self.fabric.filling
 
     # failures
 
@@ -201,7 +209,7 @@ class FabricRun(Run):
         slots = int(w["unit_at"]) - int(w["warmup"])
         begin = int(w["warmup"]) * fabric.node_slot
         span = max(self.now - begin, 1)
-        rates = self.state.took * 8 * second / span if slots > 0 else np.empty(0)
+        rates = self.delivered * (8 * second / span) if slots > 0 else np.empty(0)
         best = fabric.link * fabric.filling / fabric.cell
         return Throughput(rates=rates, begin=min(begin, self.now), end=self.now, best=best,
                           window="after the warm-up, payload of cells")  # fmt: skip
@@ -240,7 +248,7 @@ class FabricRun(Run):
                 "cables": fabric.wiring.cables,
                 "slot_ns": fabric.slot / 1000,
                 "speedup": fabric.fabric_speedup,
-                "utilisation": int(w["entered"]) / max(int(w["ticks"]) * edge, 1),
+                "utilisation": int(w["entered"] - w["entered_from"]) / max(slots * edge, 1),
                 "bursts": int(w["bursts_made"]),
                 "cells_per_burst": (int(w["entered"]) + int(w["local"])) / max(int(w["bursts_made"]), 1),
                 "slots_for_control": int(w["skipped"]),

@@ -158,7 +158,7 @@ PLACES = (
 )
 COUNTERS = (
     ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses", "overflows"),
-    ("bursts_made", "local", "latency_max", "reports", "throttled", "measured_from"),
+    ("bursts_made", "local", "latency_max", "reports", "throttled", "measured_from", "entered_from"),
     ("requests", "asked", "reached", "credits_sent", "credit_bytes", "credits_got", "credit_bytes_got", "spent"),
     ("control_lost", "credits_lost", "asked_lost", "drop_full", "drop_late"),
     ("units_in", "units_out", "units_lost"),
@@ -168,7 +168,7 @@ NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS, KEYS), ())
 OWN_TABLES = (
     *("links", "ring", "cells", "wire", "flying", "queued", "table", "groups", "choices"),
     *("voqs", "bursts", "ports", "adapters_", "devices", "asking", "sending", "latency", "lengths"),
-    *("far", "aloft", "keep", "other", "streams", "members", "took"),
+    *("far", "aloft", "keep", "other", "streams", "members", "took", "picked", "stash"),
 )
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
@@ -204,6 +204,8 @@ class State(hosts.Arrays):
     other: np.ndarray  # (n, n) int32
     streams: np.ndarray  # (n,) int32  burst of that traffic that an input is in: its destination, or -1
     members: np.ndarray  # (n,) int32  nodes that a packet is for, while it is being made
+    picked: np.ndarray  # (64,) int64  links that cells have chosen …
+    stash: np.ndarray  # (64,) uint64  … and those cells
     took: np.ndarray  # (n,) int64  payload that left by each port, of that traffic
 
 
@@ -328,6 +330,16 @@ def streams(s):
 @view
 def members(s):
     return carray(pointer(s.members_at), (s.members_size,), np.int32)
+
+
+@view
+def picked(s):
+    return carray(pointer(s.picked_at), (s.picked_size,), np.int64)
+
+
+@view
+def stash(s):
+    return carray(pointer(s.stash_at), (s.stash_size,), np.uint64)
 
 
 @view

@@ -1,16 +1,30 @@
-"""Stardust: Divide and Conquer in the Data Center Network (NSDI '19): its figures, as far as there is what they show.
+"""Stardust: Divide and Conquer in the Data Center Network (NSDI '19): its figures, and what it is compared with.
 
-So far the networks it is compared with, in the set-up of §6.3 and App. G. The images of the printed figures were not
-available to us, only the text.
+The images of the printed figures were not available to us, only the text.
 """
 
 from weft.fabrics.packet import Packet
-from weft.units import Gbps
+from weft.fabrics.stardust import Stardust
+from weft.units import Gbps, us
 
-SYSTEMS = {name: f"{name.lower()}@stardust-nsdi19" for name in ("DCTCP", "MPTCP", "DCQCN", "NDP")}
+OTHERS = {name: f"{name.lower()}@stardust-nsdi19" for name in ("DCTCP", "MPTCP", "DCQCN", "NDP")}
+SYSTEMS = {"Stardust": "tcp@stardust-nsdi19", **OTHERS}  # name -> transport: NewReno above Stardust (App. G)
 SHOWN = ("DCTCP", "MPTCP")  # beside Stardust, in the printed incast; DCQCN and NDP were left out (App. G)
 
 
-def tree(hosts, system) -> Packet:
-    """The fat tree of §6.3 with so many hosts: links of 10 Gb/s, packets of 9000 B."""
+def tree(hosts, system) -> Packet | Stardust:
+    """The fat tree of §6.3 with so many hosts: links of 10 Gb/s, packets of 9000 B.
+
+    Stardust has cells of 512 B, credits of 4 KB and 3 % of speed-up, and takes turns between flows (App. G).
+    """
+    if system == "Stardust":
+        return Stardust(
+            hosts=hosts, link=10 * Gbps, delay=1 * us, mtu=9000, transport=SYSTEMS[system], cell=512, credit=4096,
+            speedup=1.03, per_source=True,
+        )  # fmt: skip
     return Packet(hosts=hosts, topology="fattree", link=10 * Gbps, mtu=9000, transport=SYSTEMS[system])
+
+
+def system_of(row) -> str:
+    """The network that a row of a study is about."""
+    return next(name for name, transport in SYSTEMS.items() if transport == row["fabric.transport"])
