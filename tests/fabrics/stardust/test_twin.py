@@ -101,6 +101,12 @@ def test_kernel_and_twin_agree_while_parts_fail_and_come_back(plan):
     assert seen.lost.total == twin.lost_cells > 0
 
 
+def test_kernel_and_twin_agree_while_tables_are_built_from_nothing():
+    fabric = Stardust(hosts=16, cold=True, period=2 * us, rto=100 * us)
+    flows = Poisson(load=0.5, sizes="fixed:20KB", flows=30).draw(nodes=16, link=fabric.link, seed=4)
+    agree(fabric, flows, 4)
+
+
 def test_kernel_and_twin_agree_when_a_buffer_overflows():
     fabric = Stardust(hosts=16, buffer=30 * KB, rto=300 * us)
     flows = Incast(fan_in=12, bytes=60 * KB).draw(nodes=16, link=fabric.link, seed=1)

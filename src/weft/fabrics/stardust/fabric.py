@@ -71,6 +71,7 @@ class Stardust(Fabric):
     rounds: int = param(4, "rounds over its links after which a device draws a new order")
     period: Time = param(10 * us, "time between reachability messages on a link")
     updates: int = param(3, "messages that must agree before a device changes its tables")
+    cold: bool = param(False, "tables begin empty, and reachability messages build them")
     reassembly: Time = param(100 * us, "time after which a packet with missing cells is given up")
     fail: str = param("", "what goes down, as in 'uplink 3.1 at 10us until 1ms, element 2.0 at 1ms, adapter 5'")
     unlimited: int | None = param(None, "an adapter that is faulty and gives credits without end (5.10)")

@@ -7,6 +7,7 @@ from weft.engine import events, memory
 from weft.engine.views import bind
 from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust import state as st
+from weft.fabrics.stardust.reachability import Tables
 from weft.fabrics.stardust.wiring import Routes
 from weft.hosts import state as hosts
 from weft.units import s, wire_time
@@ -38,7 +39,7 @@ def lay_out(fabric, demand, seed: int) -> st.State:
     shift = events.shift_for(gap)
     longest = 2 * fabric.tiers * fabric.hop * fabric.slot + fabric.slot
     ring = 1 << min(max((longest >> shift).bit_length(), 10), 18)
-    routes = fabric.routes
+    routes = Tables(wiring, fabric.updates, cold=True).routes() if fabric.cold else fabric.routes
     state = st.State(
         **memory.zeros(
             {
@@ -124,6 +125,7 @@ def _numbers(state, fabric, demand, seed, margin):
         "free_cell": -1,
         "free_burst": -1,
         "applied": -1,
+        "broken": fabric.cold,  # for good: control messages may be lost until tables are complete
         "margin": margin,
         "control_key": random.key(seed, CONTROLS),
     }

@@ -8,9 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-import numpy as np
-
 from weft.fabrics.stardust import bounds
+from weft.fabrics.stardust.reachability import Tables, history
 from weft.fabrics.stardust.wiring import HERE, NOWHERE
 from weft.hosts.reference import Hosts
 from weft.random import below_one, key, word
@@ -154,11 +153,9 @@ class Fabric(Hosts):
         routes = wiring.routes()
         self.learn(routes)
         self.far, self.aloft = wiring.distances(routes), [0] * (fabric.tiers + 1)
-        for change in fabric.changes(seed):
-            self.moments.append((change.time, lambda c=change: self.turn(c)))
-            self.moments.append((change.time + bounds.recovery(fabric), self.relearn))
-        self.moments = deque(sorted(self.moments, key=lambda moment: moment[0]))
-        self.known = [(change.time + bounds.recovery(fabric), change) for change in fabric.changes(seed)]
+        if fabric.cold:
+            self.learn(Tables(wiring, fabric.updates, cold=True).routes())
+        self.moments = deque((moment.time, lambda m=moment: self.turn(m)) for moment in history(fabric, seed))
 
     def learn(self, routes):
         own = key(self.seed, TURNS)
@@ -170,14 +167,14 @@ class Fabric(Hosts):
 
     # ------------------------------------------------------------ failures
 
-    def turn(self, change):
-        for cable in change.links:
-            for k in (cable, self.cables + cable):
-                if change.up:
-                    self.links[k].dead = False
-                else:
-                    self.cut(self.links[k])
-        self.relearn()
+    def turn(self, moment):
+        for cable in moment.failed:
+            self.cut(self.links[cable])
+            self.cut(self.links[self.cables + cable])
+        for cable in moment.repaired:
+            self.links[cable].dead = self.links[self.cables + cable].dead = False
+        if moment.routes is not None:
+            self.relearn(moment.routes)
 
     def cut(self, link):
         link.dead = True
@@ -193,14 +190,9 @@ class Fabric(Hosts):
                 self.adapters[link.frm].waiting -= 1
             self.miss(cell)
 
-    def relearn(self):
-        """Tables follow what is known by now, and every VOQ asks anew."""
-        alive = [True] * self.cables
-        for time, change in self.known:
-            if time <= self.now + 1:
-                for cable in change.links:
-                    alive[cable] = change.up
-        self.learn(self.stardust.wiring.routes(np.array(alive)))
+    def relearn(self, routes):
+        """Tables follow, and every VOQ asks anew."""
+        self.learn(routes)
         for port in self.ports:
             port.rounds = (deque(), deque())
         for v in sorted(self.voqs):
@@ -326,7 +318,8 @@ class Fabric(Hosts):
         self.adapters[to].heard += CONTROL
         for tier in range(2, crossed // 2 + 1):
             self.aloft[tier] += CONTROL
-        if any(link.dead for link in self.links) and not self.survives(frm, to):
+        incomplete = self.stardust.cold or any(link.dead for link in self.links)
+        if incomplete and not self.survives(frm, to):
             return
         leaves = -(-self.now // fabric.slot)
         self.at((leaves + max(crossed * fabric.hop, 1)) * fabric.slot, action)

@@ -12,6 +12,7 @@ from weft.fabrics.stardust import bounds, kernel
 from weft.fabrics.stardust import state as st
 from weft.fabrics.stardust.fabric import Stardust
 from weft.fabrics.stardust.layout import enter, lay_out
+from weft.fabrics.stardust.reachability import history
 from weft.hosts.state import PER_FLOW
 from weft.metrics.observation import Lost, Observation, Queue, Throughput
 from weft.units import s as second
@@ -35,7 +36,7 @@ class FabricRun(Run):
         super().__init__(fabric, demand, seed=seed, every=20 * us)
         self.open_loop = isinstance(demand, Cells)
         self.state = lay_out(fabric, demand, seed)
-        self.moments = self._moments()
+        self.moments = {moment.time: moment for moment in history(fabric, seed)}
 
     @property
     def world(self):
@@ -103,14 +104,6 @@ class FabricRun(Run):
 
     # failures
 
-    def _moments(self) -> dict:
-        """time -> (cables to fail, cables to repair); and when tables have followed."""
-        moments: dict[int, tuple[list, list]] = {}
-        for change in self.fabric.changes(self.seed):
-            moments.setdefault(change.time, ([], []))[change.up].extend(change.links)
-            moments.setdefault(change.time + bounds.recovery(self.fabric), ([], []))
-        return dict(sorted(moments.items()))
-
     @property
     def next_change(self):
         """Just before the next failure, repair or change of tables."""
@@ -122,20 +115,16 @@ class FabricRun(Run):
         time = self.next_change + 1
         world["applied"] = time
         world["now"] = max(self.now, time - 1)
-        failed, repaired = self.moments[time]
-        for cable in failed:
+        moment = self.moments[time]
+        for cable in moment.failed:
             kernel.cut(world, cable)
             kernel.cut(world, cables + cable)
-        for cable in repaired:
+        for cable in moment.repaired:
             kernel.mend(world, cable)
             kernel.mend(world, cables + cable)
-        known = time - bounds.recovery(fabric)
-        alive = np.ones(cables, bool)
-        for change in fabric.changes(self.seed):
-            if change.time <= known:
-                alive[list(change.links)] = change.up
-        enter(self.state, fabric, fabric.wiring.routes(alive), self.seed)
-        kernel.renew(world)
+        if moment.routes is not None:
+            enter(self.state, fabric, moment.routes, self.seed)
+            kernel.renew(world)
 
     # laws
 
@@ -144,7 +133,7 @@ class FabricRun(Run):
         off = int(world["entered"] - world["arrived"] - world["lost_link"] - world["lost_route"] - world["inside"])
         laws = {"conservation": int(off != 0), "no_cell_lost": int(world["overflows"]), "credits_conserved": 0,
                 "reassembly_bounded": 0}  # fmt: skip
-        if not fabric.fail:
+        if not fabric.fail and not fabric.cold:
             laws["no_cell_lost"] += int(world["lost_link"] + world["lost_route"])
         if thorough:
             voqs = state.voqs
