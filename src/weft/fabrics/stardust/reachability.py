@@ -115,7 +115,9 @@ def history(fabric, seed: int) -> Iterator[Moment]:
     while changes or not tables.settled:
         sent = number * fabric.period
         if changes and (changes[0].time <= sent + fabric.delay or tables.settled):
-            time, failed, repaired = changes[0].time, [], []
+            time = changes[0].time
+            failed: list[int] = []
+            repaired: list[int] = []
             while changes and changes[0].time == time:
                 change = changes.pop(0)
                 tables.turn(change.links, change.up)
