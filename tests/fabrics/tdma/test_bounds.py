@@ -11,6 +11,7 @@ from weft.fabrics.tdma.state import Count
 from weft.units import KB, MB, ms, us
 
 CASES = [{"nodes": 8}, {"nodes": 9, "topology": "tree"}, {"nodes": 8, "switching": "cut"}, {"nodes": 6, "mtu": 1500},
+         {"nodes": 8, "inband": True},
          {"nodes": 9, "topology": "tree", "skew": 3 * us, "switching": "cut"}]  # fmt: skip
 
 

@@ -86,6 +86,10 @@ def test_control_frames_take_about_three_megabits_per_host():
         ({"slow": 25}, "slow must be from 0 to 24, not 25"),
         ({"slow": 1, "slow_link": 11 * Gbps}, "slow_link must be more than 0 and at most the link, not 11000000000"),
         ({"slow": 1, "reserve": 1 * Gbps}, "reserve must be less than the slowest link, not 1000000000"),
+        (
+            {"inband": True, "slow": 1, "scheduler": "greedy"},
+            "inband must be left out where flows meet in a slot, not True",
+        ),
         ({"writing": 0}, "writing must be more than 0, not 0"),
         ({"nodes": 10, "topology": "tree"}, "hosts of the tree must be a multiple of its 3 pods, not 10"),
         ({"jitter": -1}, "jitter must be from 0 to 2 ms, not -1"),

@@ -21,7 +21,7 @@ def printed(program):
 
 def test_the_programs_of_the_page_print_what_it_says():
     programs = PROGRAM.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(programs) == 6
+    assert len(programs) == 7
     for program, said in programs:
         assert printed(program) == said
 

@@ -12,7 +12,7 @@ from weft.fabrics.tdma.kernel import DONE
 from weft.fabrics.tdma.packets import Window, carry
 from weft.fabrics.tdma.reference import Room
 from weft.fabrics.tdma.state import Count
-from weft.units import KB, MB, Gbps, Mbps, ms, us
+from weft.units import KB, MB, Gbps, Mbps, ms, us, wire_time
 from weft.workload.flows import Flows
 
 END = 400 * ms
@@ -102,6 +102,9 @@ CASES = {
         converge=500 * us,
         fail="switch agg0.1 at 10500us, manager 0 at 30ms, node 1 at 31ms until 40ms",
     ),
+    "in band": dict(nodes=6, inband=True),
+    "in band on a tree": dict(nodes=9, topology="tree", inband=True, loss=0.02, mtu=1500),
+    "in band, slow hosts": dict(nodes=6, slow=2, inband=True, switching="cut", guard=2 * us, jitter=30 * us),
     "reserved on slow hosts": dict(nodes=6, slow=2, short=50 * KB, reserve=500 * Mbps),
 }
 
@@ -183,6 +186,39 @@ def test_slots_that_belong_to_one_sender_are_what_their_packets_do(case):
         seen = packets(fabric, room)
         assert seen.arrived == [time for *_, time in room.streams]
         assert seen.bytes == [size for *_, size, _ in room.streams] and seen.dropped == 0
+
+
+@pytest.mark.parametrize("options", [dict(nodes=6), dict(nodes=9, topology="tree"), dict(nodes=6, mtu=1500)])
+def test_frames_among_data_wait_for_it_and_it_for_them_as_packets_do(options):
+    """Every frame is a packet of 84 B on the wire that comes to the port by a link of its own."""
+    fabric = TDMA(inband=True, **options)
+    room = Room(fabric, drawn(fabric.nodes, 5), 5)
+    room.run(END)
+    plain = Room(TDMA(**options), drawn(fabric.nodes, 5), 5)
+    plain.run(END)
+    assert room.interleaved == 0 and [row[-1] for row in room.streams] != [row[-1] for row in plain.streams]
+    rate, delay = np.repeat(fabric.network.graph.rate, 2).tolist(), np.repeat(fabric.network.graph.delay, 2).tolist()
+    side, took = len(rate), wire_time(84, fabric.link)
+    frames = [(h, c, phase) for c in range(room.cycle + 1) for phase in (0, 1) for h in range(fabric.nodes)]
+    windows = [Window(i, begin, end, size, path) for i, j, begin, end, size, path, _, _ in room.streams]
+    for h, c, phase in frames:
+        time = room.told(h, c, phase)
+        windows.append(Window(-1 - len(windows), time - took, time, 84 - fabric.overhead,
+                              [side, int(fabric.network.host_port[h]) ^ 1]))  # fmt: skip
+    # a link for each frame alone: they never wait for one another
+    own = [window._replace(path=[side + k, window.path[1]]) if window.src < 0 else window
+           for k, window in enumerate(windows)]  # fmt: skip
+    rates = rate + [fabric.link] * len(windows)
+    seen = carry(own, rate=rates, mtu=fabric.mtu, overhead=fabric.overhead, delay=delay + [0] * len(windows),
+                 buffer=fabric.buffer, store=True)  # fmt: skip
+    assert seen.dropped == 0
+    count = len(room.streams)
+    assert seen.arrived[:count] == [time for *_, time in room.streams]
+    waits = {which: seen.arrived[count + k] - room.told(*which) - took - fabric.delay for k, which in enumerate(frames)}
+    for i, _, begin, end, *_ in room.streams:
+        after = (begin - fabric.guard) // fabric.cycle + 1  # the cycle whose stop ends the stream
+        assert end - plain.acts(i, after, 0) == waits[i, after, 0]
+    assert max(waits.values()) > fabric.packets(fabric.rate)[-1] // 2
 
 
 @settings(max_examples=20, deadline=None)

@@ -8,13 +8,14 @@ from weft.fabrics.tdma.manager import by_switch
 def apart(fabric: TDMA) -> int:
     """ps by which two hosts may differ in when they act on a cycle's frames, if both get them.
 
-    The jitter of their reactions, the frames that one NIC sends before the other's, and the skew of NICs; drift is left
-    out, as it grows without end.
+    The jitter of their reactions, the frames that one NIC sends before the other's, the skew of NICs, and the packet
+    that a frame may wait for where frames are among data; drift is left out, as it grows without end.
     """
     groups = by_switch(fabric.network)
     nics = min(fabric.nics or len(groups), len(groups))
     frames = max(sum(map(len, groups[k::nics])) for k in range(nics))
-    return fabric.reacts.jitter + (frames - 1) * fabric.spacing + (fabric.skew if nics > 1 else 0)
+    packet = int(fabric.packets(fabric.rate)[-1]) if fabric.inband else 0
+    return fabric.reacts.jitter + (frames - 1) * fabric.spacing + (fabric.skew if nics > 1 else 0) + packet
 
 
 def least_guard(fabric: TDMA) -> int:

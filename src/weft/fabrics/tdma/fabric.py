@@ -51,6 +51,7 @@ class TDMA(Fabric):
     lag: Time | None = param(None, "time until a host acts on a frame; that of the reaction if not given")
     jitter: Time | None = param(None, "the most that it may be longer; that of the reaction if not given")
     delay: Time = param(500 * ns, "time along a cable and through the switch behind it", also="propagation")
+    inband: bool = param(False, "whether frames and data wait for each other where a switch sends to a host")
     switching: Literal["store", "cut"] = param("store", "switches store and forward, or cut through")
     buffer: Size = param(480 * KB, "bytes that a port of a switch holds")
     nics: int = param(0, "NICs of the manager, each for whole edge switches; 0 for one for each switch")
@@ -117,6 +118,7 @@ class TDMA(Fabric):
                 require(
                     not value, name, f"left out for {self.scheduler}, which does not look at it (greedy does)", value
                 )
+        require(not (self.inband and self.meets), "inband", "left out where flows meet in a slot", self.inband)
         require(not self.spill or self.share > 0, "spill", "left out without a buffer to share", self.spill)
 
     def changes(self, seed: int) -> list[tuple[int, str, int, bool]]:

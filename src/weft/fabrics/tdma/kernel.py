@@ -43,8 +43,8 @@ def _lost(h, c, phase, number, key):
 
 
 @part
-def _acts(h, c, phase, fixed, count):
-    """When host h does what a cycle's frame says; NEVER if it never gets it."""
+def _told(h, c, phase, fixed, count):
+    """When a cycle's frame for host h is at the last port before it; NEVER if it never gets there."""
     number = fixed.number
     time = _sent(c, phase, number, count)
     if time == NEVER or _lost(h, c, phase, number, fixed.keys[1]):
@@ -53,9 +53,36 @@ def _acts(h, c, phase, fixed, count):
     first = fixed.firsts[nic, c % fixed.switches[nic]]
     turn = (fixed.before[h] - first) % fixed.frames[nic] + (fixed.place[h] - c) % fixed.mates[h]
     late = fixed.offset[nic] + time // 1_000_000 * fixed.drift[nic] // 1000
+    return time + late + turn * number[Number.SPACING] + number[Number.TRANSIT] - number[Number.PORT]
+
+
+@part
+def _acts(h, c, phase, fixed, state):
+    """When host h does what a cycle's frame says; NEVER if it never gets it."""
+    number = fixed.number
+    time = _told(h, c, phase, fixed, state.count)
+    if time == NEVER:
+        return time
     drawn = word(fixed.keys[0], (c * 2 + phase) * number[HOSTS] + h)
     reaction = number[Number.LAG] + below(drawn, number[Number.JITTER] + 1)
-    return time + late + turn * number[Number.SPACING] + number[Number.TRANSIT] + reaction
+    held = np.int64(0)
+    if number[Number.INBAND]:
+        p = fixed.own[h] ^ 1
+        held = _held(time, phase, fixed.packet[fixed.pace[p], number[Number.MTU]], state.stream[p])
+    return time + held + number[Number.PORT] + reaction
+
+
+@part
+def _held(time, phase, whole, stream):
+    """ps that a frame waits at a port where it comes at `time`: for the packets of a stream that came before it."""
+    later = stream[5] if phase == GO else np.int64(0)
+    came, began, step, last, end = stream[0], stream[1] + later, stream[2], stream[3], stream[4] + later
+    if time < came or time >= end:
+        return np.int64(0)
+    if time >= last:
+        return end - time
+    before = (time - came) // step + 1
+    return max(np.int64(0), max(began + before * whole, came + (before - 1) * step + whole) - time)
 
 
 @part
@@ -307,6 +334,8 @@ def _slot(c, fixed, state, parcels):
                 count[Count.REUSED] += twice
             else:
                 count[Count.REUSED] += state.load[p] > fixed.capacity[p] + number[Number.SHARE]
+    if number[Number.INBAND]:
+        _foretell(c, ring, low, high, fixed, state)
     if parcels is not None:  # noqa: SIM102  so that Numba leaves the packets out where there are none
         if meet:
             _together(c, ring, low, high, fixed, state, parcels)
@@ -315,7 +344,49 @@ def _slot(c, fixed, state, parcels):
         begin, end, bytes_ = _window(c, ring, g, fixed, state)
         if bytes_ > 0:
             i, j = np.int64(state.frm[ring, g]), np.int64(state.to[ring, g])
-            _stream(i, j, begin, end, bytes_, state.path[ring, g], state.speed[ring, g], fixed, state)
+            _stream(c, i, j, begin, end, bytes_, state.path[ring, g], state.speed[ring, g], fixed, state)
+
+
+@part
+def _foretell(c, ring, low, high, fixed, state):
+    """Where frames are among data: when hosts may begin, and what the frames that stop them will find at their ports.
+
+    They find the streams of this cycle, none of which has been stopped by then.
+    """
+    number = fixed.number
+    mtu = number[Number.MTU]
+    for g in range(low, high):
+        i = np.int64(state.frm[ring, g])
+        state.opened[i] = _acts(i, c, GO, fixed, state)
+    for g in range(low, high):
+        i, j = np.int64(state.frm[ring, g]), np.int64(state.to[ring, g])
+        bytes_ = min(state.left[i, j], state.given[ring, g])
+        if state.opened[i] == NEVER or bytes_ == 0 or _deaf(i, fixed.own, state.dead, state.down):
+            continue
+        packets = -(-bytes_ // mtu)
+        pace, store = fixed.packet[state.speed[ring, g], mtu], number[Number.STORE]
+        at, step = state.opened[i], pace
+        prior, last = at + (packets - 2) * pace, at + (packets - 1) * pace
+        for x in range(state.path.shape[2]):
+            p = state.path[ring, g, x]
+            if p < 0:
+                break
+            whole, tip = fixed.packet[fixed.pace[p], mtu], fixed.packet[fixed.pace[p], bytes_ - (packets - 1) * mtu]
+            step = max(step, whole)
+            began = max(at, state.busy[p]) if p == fixed.own[j] ^ 1 else at
+            second = max(began + (packets - 2) * whole, prior)
+            final = max(second + whole, last) if packets > 1 else max(began, last)
+            if p == fixed.own[j] ^ 1:
+                _note(state.stream[p], at, began, step, last, final + tip)
+            at = began + ((whole if packets > 1 else tip) if store else 0) + fixed.delay[p]
+            prior = second + (whole if store else 0) + fixed.delay[p]
+            last = final + (tip if store else 0) + fixed.delay[p]
+
+
+@part
+def _note(stream, came, began, step, last, end):
+    """Write what frames find at a port."""
+    stream[0], stream[1], stream[2], stream[3], stream[4], stream[5] = came, began, step, last, end, 0
 
 
 @part
@@ -326,14 +397,16 @@ def _window(c, ring, g, fixed, state):
     """
     number, count = fixed.number, state.count
     i, j = np.int64(state.frm[ring, g]), np.int64(state.to[ring, g])
-    begin = np.int64(NEVER) if _deaf(i, fixed.own, state.dead, state.down) else _acts(i, c, GO, fixed, count)
+    begin = np.int64(NEVER)
+    if not _deaf(i, fixed.own, state.dead, state.down):
+        begin = state.opened[i] if number[Number.INBAND] else _acts(i, c, GO, fixed, state)
     if begin == NEVER:
         count[Count.MISSED] += 1
         count[Count.UNUSED] += 1
         return begin, begin, np.int64(0)
-    stop = _acts(i, c + 1, STOP, fixed, count)
+    stop = _acts(i, c + 1, STOP, fixed, state)
     count[Count.OVERRUNS] += stop == NEVER
-    end = min(begin + number[Number.PERMIT], stop if stop < NEVER else _acts(i, c + 1, GO, fixed, count))
+    end = min(begin + number[Number.PERMIT], stop if stop < NEVER else _acts(i, c + 1, GO, fixed, state))
     _write(i, j, begin, number, state.left, state.behind, state.wrote, state.written)
     given = state.given[ring, g]
     bytes_ = min(state.left[i, j], given)
@@ -351,7 +424,7 @@ def _window(c, ring, g, fixed, state):
 
 
 @part
-def _stream(i, j, begin, end, bytes_, path, speed, fixed, state):
+def _stream(c, i, j, begin, end, bytes_, path, speed, fixed, state):
     """Send up to `bytes_` from i to j in packets that begin before `end`, no faster than rate `speed`."""
     number, count = fixed.number, state.count
     mtu, store, wire = number[Number.MTU], number[Number.STORE], number[Number.MTU] + number[Number.OVERHEAD]
@@ -400,6 +473,8 @@ def _stream(i, j, begin, end, bytes_, path, speed, fixed, state):
         served = max(at, state.busy[p])
         second = max(served + (packets - 2) * whole, prior)
         final = max(second + whole, last) if packets > 1 else max(served, last)  # the last packet begins
+        if number[Number.INBAND] and p == fixed.own[j] ^ 1:
+            final += _give_way(c, j, at, served, last, final, tip, step, whole, fixed, state)
         if whole > pace:  # what a faster sender piles up
             count[Count.QUEUE] = max(count[Count.QUEUE], (final - last) * wire // whole)
         state.coming[p], state.busy[p] = last, final + tip
@@ -418,6 +493,24 @@ def _stream(i, j, begin, end, bytes_, path, speed, fixed, state):
     _deliver(i, j, bytes_, served + ahead - step, step, arrived, fixed, state)
     fold(state.fingerprint, begin, np.int64(i) << 32 | j)
     fold(state.fingerprint, arrived, bytes_)
+
+
+@part
+def _give_way(c, j, at, served, last, final, tip, step, whole, fixed, state):
+    """Write what frames find at the port to host j, and return how much later the last packet begins for them."""
+    stream, later = state.stream[fixed.own[j] ^ 1], np.int64(0)
+    _note(stream, at, served, step, last, final + tip)
+    for phase in range(2):
+        time = _told(j, c + 1, phase, fixed, state.count)
+        if time == NEVER or time < at or time >= last:
+            continue
+        if step == whole:  # all packets behind it have to wait, the last one among them
+            later += fixed.frame[j]
+        else:  # only the next packet may have to
+            later = max(later, time + _held(time, phase, whole, stream) + fixed.frame[j] - final)
+        if phase == STOP and step == whole:
+            stream[5] = later
+    return later
 
 
 @part

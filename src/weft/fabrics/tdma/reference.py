@@ -14,6 +14,7 @@ from weft.fabrics.tdma.kernel import LOSSES, REACTIONS
 from weft.fabrics.tdma.manager import LATE, Manager, Report, by_switch, rotation
 from weft.fabrics.tdma.packets import Links, Window, carry_over
 from weft.units import wire_time
+from weft.wire.pfc import FRAME, GAP
 
 STOP, GO = 0, 1
 NEVER = 1 << 62
@@ -43,6 +44,7 @@ class Room:
         self.wrote: dict[tuple, int] = {}  # … the time for which that is known …
         self.written: dict[tuple, int] = {}  # … and what it has written since i's last report
         self.begun = [-1] * len(self.flows)
+        self.found: dict[int, tuple] = {}  # port -> what a frame finds there, see _held
         self.beside: dict[int, int] = {}  # the same for short flows
         self.print_ = Fingerprint()
         self.streams: list[tuple] = []  # (src, dst, begin, end, bytes offered, path, bytes arrived, ps)
@@ -71,8 +73,8 @@ class Room:
 
     # ------------------------------------------------------------ frames
 
-    def acts(self, h, c, phase):
-        """When host h does what a cycle's frame says."""
+    def told(self, h, c, phase):
+        """When a cycle's frame for host h is at the last port before it."""
         time = self.manager.begins(c) + (self.fabric.guard if phase == GO else 0)
         counter = (c * 2 + phase) * self.n + h
         lost = random.word(random.key(self.seed, LOSSES), counter) >> 11 < int(self.fabric.loss * 2**53)
@@ -83,8 +85,33 @@ class Room:
             turns.setdefault(nic, []).append(host)
         nic = next(nic for nic, hosts in turns.items() if h in hosts)
         sent = time + self.nics.late(nic, time) + turns[nic].index(h) * self.nics.spacing
+        return sent + self.fabric.transit - self.crossing
+
+    def acts(self, h, c, phase):
+        """When host h does what a cycle's frame says."""
+        time = self.told(h, c, phase)
+        if time == NEVER:
+            return NEVER
+        counter = (c * 2 + phase) * self.n + h
         drawn = random.below_one(random.word(random.key(self.seed, REACTIONS), counter), self.fabric.reacts.jitter + 1)
-        return sent + self.fabric.transit + self.fabric.reacts.lag + drawn
+        held = self._held(h, time, phase) if self.fabric.inband else 0
+        return time + held + self.crossing + self.fabric.reacts.lag + drawn
+
+    @property
+    def crossing(self):
+        """ps of a frame from the port to its host."""
+        return wire_time(FRAME, self.fabric.link) + self.fabric.delay
+
+    def _held(self, h, time, phase):
+        """ps that a frame waits for packets to host h that came before it."""
+        port = int(self.fabric.network.host_port[h]) ^ 1
+        came, began, step, last, end, later = self.found.get(port, (0, 0, 1, 0, 0, 0))
+        if phase == GO:
+            began, end = began + later, end + later
+        if time < came or time >= last:
+            return max(0, end - time) if time >= came else 0
+        before, whole = (time - came) // step + 1, self.links.time(self.fabric.mtu, port)
+        return max(0, began + before * whole - time, came + (before - 1) * step + whole - time)
 
     # ------------------------------------------------------------ time
 
@@ -153,18 +180,21 @@ class Room:
         for i, j, _ in grants:
             assert not opened or j in opened[i]  # what the frames say is what was granted
         assert not opened or sum(map(len, opened.values())) == len({(i, j) for i, j, _ in grants})
+        self.opened = {}
+        if fabric.inband:
+            self._foretell(c, grants, paths)
         if len(used) == len(set(used)):
             for (i, j, granted), (path, rate) in zip(grants, paths, strict=True):
                 start, end, size = self._window(i, j, c, granted, path)
                 if size:
-                    self._send(i, j, start, end, size, path, rate)
+                    self._send(c, i, j, start, end, size, path, rate)
         else:
             self._meet(c, grants, paths)
 
     def _window(self, i, j, c, granted, path):
         """From when and before when the packets of a grant may begin, and bytes; none if the slot goes unused."""
         fabric = self.fabric
-        start = NEVER if self.deaf(i) else self.acts(i, c, GO)
+        start = NEVER if self.deaf(i) else self.opened.get(i, NEVER) if fabric.inband else self.acts(i, c, GO)
         if start == NEVER:
             self.unused += 1
             return start, start, 0
@@ -178,6 +208,45 @@ class Room:
             most = min(int(fabric.network.capacity[port]) for port in path)
             self.beyond += max(0, min(most, left) - granted)
         return start, end, size
+
+    def _foretell(self, c, grants, paths):
+        """When hosts may begin, and what the frames that stop them will find: streams that nobody has stopped."""
+        self.opened = {i: self.acts(i, c, GO) for i, _, _ in grants}
+        for (i, j, granted), (path, rate) in zip(grants, paths, strict=True):
+            size = min(granted, sum(left for _, left in self.waiting[i, j]) - self.behind.get((i, j), 0))
+            if self.opened[i] == NEVER or not size or self.deaf(i):
+                continue
+            mtu, pace = self.fabric.mtu, self._packet(self.fabric.mtu, rate)
+            packets = [mtu] * ((size - 1) // mtu) + [(size - 1) % mtu + 1]
+            came, step = [self.opened[i] + k * pace for k in range(len(packets))], pace  # at a port, packet by packet
+            for port in path:
+                step = max(step, self.links.time(mtu, port))
+                free, begins = self.links.busy.get(port, 0) if port == path[-1] else 0, []
+                for time, payload in zip(came, packets, strict=True):
+                    begins.append(max(time, free))
+                    free = begins[-1] + self.links.time(payload, port)
+                if port == path[-1]:
+                    self.found[port] = came[0], begins[0], step, came[-1], free, 0
+                delay = self.links.of(self.links.delay, port)
+                stored = [self.links.time(payload, port) * self.links.store for payload in packets]
+                came = [begin + took + delay for begin, took in zip(begins, stored, strict=True)]
+
+    def _give_way(self, c, j, port, at, begun, last, final, tip, step):
+        """ps by which the last packet begins later for the frames among the data."""
+        whole, later = self.links.time(self.fabric.mtu, port), 0
+        self.found[port] = at, begun, step, last, final + tip, 0
+        for phase in (STOP, GO):
+            time = self.told(j, c + 1, phase)
+            if not at <= time < last:
+                continue
+            frame = wire_time(FRAME + GAP, self.links.of(self.links.rate, port))
+            if step == whole:
+                later += frame
+            else:
+                later = max(later, time + self._held(j, time, phase) + frame - final)
+            if phase == STOP and step == whole:
+                self.found[port] = at, begun, step, last, final + tip, later
+        return later
 
     def _backlog(self, i, j, now):
         """Bytes that i has for j at `now`, after its application has written what it can."""
@@ -254,7 +323,7 @@ class Room:
     def _packet(self, payload, rate):
         return wire_time(payload + self.fabric.overhead, rate)
 
-    def _send(self, i, j, start, end, size, path, rate):
+    def _send(self, c, i, j, start, end, size, path, rate):
         """Packets from `start`, `rate` apart, as long as one can begin before `end`; they cross ports as one."""
         fabric, mtu = self.fabric, self.fabric.mtu
         pace = step = self._packet(mtu, rate)
@@ -292,6 +361,8 @@ class Room:
             if len(packets) > 1:
                 second = max(begun + (len(packets) - 2) * whole, arrivals[0])
                 final = max(second + whole, last)
+            if fabric.inband and port == path[-1]:
+                final += self._give_way(c, j, port, at, begun, last, final, tip, step)
             if whole > pace:
                 self.queue = max(self.queue, (final - last) * (mtu + fabric.overhead) // whole)
             self.links.busy[port], self.coming[port] = final + tip, last

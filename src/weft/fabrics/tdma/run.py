@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from weft import random
-from weft.engine import loop
+from weft.engine import calendar, loop
 from weft.engine.fingerprint import show
 from weft.engine.layout import check_limits, check_shapes
 from weft.fabrics.base import Run, delivered_as_offered
@@ -20,9 +20,9 @@ from weft.fabrics.tdma.schedulers.greedy import HOPS
 from weft.fabrics.tdma.schedulers.roundrobin import SCALE, RoundRobin
 from weft.fabrics.tdma.state import NEVER, Count, Fixed, Number, State, parcels_for, zeros
 from weft.metrics.observation import Lost, Observation, Queue
-from weft.units import Mbps, us
+from weft.units import Mbps, us, wire_time
 from weft.units import s as second
-from weft.wire.pfc import FRAME
+from weft.wire.pfc import FRAME, GAP
 
 CAUSES = {"full": Count.DROPPED, "dead_host": Count.STRANDED, "link_down": Count.CUT}
 
@@ -257,9 +257,15 @@ class SlotRun(Run):
         yield "path", given["path"], -1, ports - 1
         yield "many", given["many"], 0, given["when"].shape[1]
         yield "when", given["when"], 0, self.fabric.slots
-        for name in ("left", "got", "held", "read", "done", "busy", "coming", "beside", "given"):
+        rates = self.fixed.packet.shape[0]
+        yield "speed", given["speed"], 0, rates - 1
+        yield "heaped", given["count"][Count.HEAPED], 0, max(len(given["waits"]), 0)
+        yield from calendar.limits(given["waits"], self.state.waits, len(self.state.successors))
+        yield "successors", np.abs(given["successors"].astype(np.int64) - self.state.successors), 0, 0
+        for name in ("left", "got", "held", "read", "done", "busy", "coming", "beside", "given", "behind", "wrote",
+                     "written", "load", "hurry", "stream", "opened"):  # fmt: skip
             yield name, given[name], 0, 1 << 62
-        for name in ("finish", "used", "seen", "heard", "rounds"):
+        for name in ("begun", "finish", "used", "seen", "heard", "rounds"):
             yield name, given[name], -1, 1 << 62
         for place, largest in ((Count.CYCLE, 1 << 62), (Count.FIRST, 1 << 62), (Count.ADMITTED, flows),
                                (Count.FINISHED, flows), (Count.SHORT, flows), (Count.GOAL, flows)):  # fmt: skip
@@ -401,7 +407,8 @@ def _fixed(fabric, flows, seed) -> Fixed:
         Number.RECEIVE: limit(fabric.receive_buffer), Number.DRAIN: limit(fabric.reading),
         Number.SILENCE: fabric.silence, Number.WRITE: limit(fabric.writing),
         Number.TREND: int(fabric.estimate == "trend"), Number.URGENT: fabric.urgent, Number.DEADLINE: fabric.deadline,
-        Number.SHARE: fabric.share if fabric.meets else -1,
+        Number.SHARE: fabric.share if fabric.meets else -1, Number.INBAND: int(fabric.inband),
+        Number.PORT: wire_time(FRAME, fabric.link) + fabric.delay,
     }  # fmt: skip
     short = flows.size <= fabric.short
     ways = np.full((n, n, 1), -1, np.int32) if not short.any() else _ways(network)
@@ -415,7 +422,8 @@ def _fixed(fabric, flows, seed) -> Fixed:
         nic=nic.astype(np.int32), before=before, firsts=firsts, switches=np.array([len(s) for s in own], np.int64),
         frames=np.array([sum(map(len, s)) for s in own], np.int64), place=place, mates=mates,
         offset=np.array(nics.offset, np.int64), drift=np.array(nics.drift, np.int64), src=flows.src, dst=flows.dst,
-        size=flows.size, start=flows.start, short=short,
+        size=flows.size, frame=np.array([wire_time(FRAME + GAP, int(network.rate[p])) for p in network.host_port]),
+        start=flows.start, short=short,
         known=len(flows) - flows.waiting, ways=ways,
     )  # fmt: skip
 

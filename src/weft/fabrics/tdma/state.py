@@ -11,7 +11,8 @@ NEVER = 1 << 62  # ps, and bytes without a limit
 Number = IntEnum(
     "Number",
     "HOSTS SLOTS SLOT GUARD CYCLE PERMIT LEAD AGE COMPUTE SPACING TRANSIT LAG JITTER LOSS MTU OVERHEAD STORE BUFFER "
-    "SEND RECEIVE DRAIN SILENCE WRITE TREND URGENT DEADLINE SHARE",
+    "SEND RECEIVE DRAIN SILENCE WRITE TREND URGENT DEADLINE SHARE "
+    "INBAND PORT",
     start=0,
 )
 Number.__doc__ = "Places of the numbers that describe a run."
@@ -46,6 +47,7 @@ class Fixed(NamedTuple):
     mates: np.ndarray  # (n,) int64  hosts of its switch
     offset: np.ndarray  # (nics,) int64  ps by which a NIC's clock is late
     drift: np.ndarray  # (nics,) int64  ppb by which it is slow
+    frame: np.ndarray  # (n,) int64  ps that a control frame takes on the link to a host
     src: np.ndarray  # (f,) int32
     dst: np.ndarray  # (f,) int32
     size: np.ndarray  # (f,) int64
@@ -75,6 +77,10 @@ class State(NamedTuple):
     finish: np.ndarray  # (f,) int64  ps, or -1
     busy: np.ndarray  # (ports,) int64  ps until which a port sends what came before
     coming: np.ndarray  # (ports,) int64  ps until which that was still arriving
+    stream: np.ndarray  # (ports, 6) int64  of the last stream there, where frames are among data: when its first packet
+    #                     came and began, ps from one to the next, when the last one came, when all are sent, and how
+    #                     much later for the frame that ends the slot, which the one that begins the next finds
+    opened: np.ndarray  # (n,) int64  ps from which a host may send in this cycle, where frames are among data
     used: np.ndarray  # (ports,) int64  the last cycle that granted a port
     load: np.ndarray  # (ports,) int64  bytes that it granted there
     beside: np.ndarray  # (ports,) int64  as busy, for short flows
@@ -107,7 +113,8 @@ def zeros(n: int, table, ports: int, ring: int, most: int, hops: int) -> State:
     shapes = {
         "count": len(Count), "left": square, "behind": square, "wrote": square, "written": square, "got": square,
         "held": square, "read": square, "head": square, "tail": square, "next": flows, "done": flows, "begun": flows,
-        "finish": flows, "busy": ports, "coming": ports, "used": ports, "load": ports, "beside": ports,
+        "finish": flows, "busy": ports, "coming": ports,
+        "stream": (ports, 6), "opened": n, "used": ports, "load": ports, "beside": ports,
         "waiting": square, "room": square, "due": square, "hurry": square, "seen": n, "heard": n, "rounds": ring,
         "many": ring, "given": grants,
     }  # fmt: skip
