@@ -15,7 +15,7 @@ from weft.fabrics.tdma.hosts import REACTIONS_BY_NAME, Reaction
 from weft.fabrics.tdma.manager import Nics
 from weft.fabrics.tdma.network import Network, wired
 from weft.fabrics.tdma.plan import DEFAULT
-from weft.units import KB, Gbps, Mbps, Rate, Size, Time, ms, ns, param, s, show_number, us, wire_time
+from weft.units import KB, Gbps, Mbps, Rate, Size, Time, ms, ns, param, s, show_number, show_size, us, wire_time
 from weft.wire.pfc import CLASSES, FRAME, GAP
 
 SKEWS = 0x74646D03  # stream of the clocks of NICs
@@ -259,10 +259,19 @@ class TDMA(Fabric):
     def facts(summary):
         """Lines of a run's table: how near it came to what links allow, and what became of slots."""
         slots, overlap, control = summary["slots"], summary["overlap"], summary["control"]
+        demand, deadlines = summary["demand"], summary["deadlines"]
         if summary["efficiency"] is not None:
             finish, ideal = show_number(summary["finish_s"]), show_number(summary["ideal_s"])
             yield "transfer", f"{finish} s, {100 * summary['efficiency']:.2f} % of what links allow ({ideal} s)"
         yield "slots", f"{slots['granted']:,} granted, {slots['unused']:,} of them not used"
+        if demand["not_there_bytes"] or demand["not_reported_bytes"]:
+            absent, beyond = show_size(demand["not_there_bytes"]), show_size(demand["not_reported_bytes"])
+            yield "demand", f"{absent} granted and not there, {beyond} there and not reported in time"
+        if deadlines["flows"]:
+            yield (
+                "deadlines",
+                f"{deadlines['late']:,} of {deadlines['flows']:,} flows late, {deadlines['open']:,} not done",
+            )
         met = f"{overlap['streams']:,} streams met an earlier one, by {show_number(overlap['mean_us'])} us"
         yield "overlap", met if overlap["streams"] else "no stream met an earlier one"
         rate, share = show_number(control["rate_mbps_per_host"]), show_number(100 * control["overhead"])
