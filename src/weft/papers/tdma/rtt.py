@@ -104,12 +104,12 @@ def draw(table):
     """Shares of round trips that were no longer than so."""
     from weft.report.plots import plot
 
-    rows = [
-        {"rtt_us": time, "share": (k + 1) / len(row["times"]), "of": row["system"]}
-        for row in table
-        for k, time in enumerate(row["times"])
-        if k % max(1, len(row["times"]) // 50) == 0 or k == len(row["times"]) - 1
-    ]
+    rows = []
+    for row in table:
+        shares = {time: (k + 1) / len(row["times"]) for k, time in enumerate(row["times"])}  # equal times: the last
+        some = list(shares.items())
+        kept = dict([*some[:: max(1, len(some) // 50)], some[-1]])
+        rows += [{"rtt_us": time, "share": share, "of": row["system"]} for time, share in kept.items()]
     return plot(rows, x="rtt_us", y="share", by="of", xscale="log", yscale="linear", title="round trips of pings")
 
 
