@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BASE := $(VENV)/.base
 CODE := src tests verification benchmarks examples
 
-.PHONY: demo test quick lint twins verify figures bench docs changelog setup clean
+.PHONY: demo test quick lint twins mutants fuzz verify figures bench docs changelog setup clean
 
 demo: $(BASE)  ## five fabrics under one workload: a table, a comparison, and a picture in demo/
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o demo
@@ -29,6 +29,13 @@ lint: $(READY)  ## style, layout, imports that point down, and what the signatur
 
 twins: $(READY)  ## kernels against their twins, every index checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 $$(find tests/fabrics -name 'test_twin*.py')
+
+mutants: $(READY)  ## thirty faults planted in kernels, one at a time: each must be noticed by the law or test it names
+	$(BIN)/python verification/mutants.py
+
+fuzz: $(READY)  ## 100,000 inputs on two cores: ten minutes
+	@$(BIN)/python tests/fuzz.py --inputs 50000 & first=$$!; \
+	  $(BIN)/python tests/fuzz.py --inputs 50000 --seed 1; second=$$?; wait $$first && exit $$second
 
 verify: $(READY)  ## other drawn cases, then theory and the papers' numbers: minutes to hours
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search

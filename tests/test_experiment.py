@@ -78,7 +78,8 @@ def test_a_run_that_needs_more_than_it_may_have_is_refused_before_anything_is_dr
     monkeypatch.setattr(type(SOME), "draw", lambda *a, **k: pytest.fail("drawn"))
     with pytest.raises(TooLarge) as said:
         weft.run(RACK, SOME, memory=1000)
-    needed = RACK.memory(Planned(8, 60)) + 60 * experiment.DRAWING
+    needed = experiment.need(RACK, Planned(8, 60))
+    assert needed == experiment.PROGRAM + RACK.memory(Planned(8, 60)) + 60 * experiment.DRAWING
     shown = experiment.show_size(needed)
     assert str(said.value) == f"a run of 8 nodes and 60 flows must fit in 1 KB of memory, not need {shown}"
 
@@ -287,3 +288,42 @@ def test_ten_flows_in_a_second_cost_next_to_nothing():
     assert run.finished == 10
     seen = run.observe()
     assert seen.work["stepped"] < seen.work["node_slots"] / 1000
+
+
+def test_tables_that_grow_ask_again_and_leave_a_checkpoint(tmp_path, monkeypatch):
+    """A rack whose tables would double beyond what it may have stops with a sentence, and can go on elsewhere."""
+    many = weft.Poisson(load=0.9, sizes="fixed:20KB", flows=4000)
+    whole = weft.run(weft.Shoal(nodes=32), many, seed=1)
+    asked = []
+
+    def full(size):
+        asked.append(size)
+        if len(asked) > 1:
+            raise TooLarge("tables of a run that grow must fit")
+
+    monkeypatch.setattr("weft.engine.memory.ASKED", 1 << 10)
+    checkpoint = Checkpoint(tmp_path / "r.checkpoint")
+    grown = [0]
+    real = weft.fabrics.shoal.arrays.grow
+
+    def grow(state, why):
+        grown[0] += 1
+        monkeypatch.setattr("weft.engine.memory.room_for", full)
+        return real(state, why)
+
+    monkeypatch.setattr("weft.fabrics.shoal.arrays.grow", grow)
+    with pytest.raises(TooLarge) as said:
+        weft.run(weft.Shoal(nodes=32), many, seed=1, checkpoint=checkpoint)
+    assert str(said.value) == f"tables of a run that grow must fit; {checkpoint.path} keeps the run so far"
+    monkeypatch.undo()
+    again = weft.run(weft.Shoal(nodes=32), many, seed=1, checkpoint=checkpoint)
+    assert grown[0] and again.observation.fingerprint == whole.observation.fingerprint
+
+
+def test_flows_under_way_at_once_are_counted_from_their_starts_and_sizes():
+    sizes, link = [1250, 1250, 1250, 1250], 10**10  # 1 us each
+    burst = Flows.of(nodes=8, src=[1, 2, 3, 4], dst=[0, 0, 5, 6], size=sizes, start=0)
+    assert burst.at_once(link) == 4
+    apart = Flows.of(nodes=8, src=[1, 2, 3, 4], dst=[0, 0, 0, 0], size=sizes, start=[0, us, 2 * us, 3 * us])
+    assert apart.at_once(link) <= 2
+    assert Flows.of(nodes=8, src=(), dst=(), size=(), start=()).at_once(link) == 0

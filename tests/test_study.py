@@ -19,6 +19,7 @@ import weft
 from dying import Dying
 from nobody import without_privileges
 from weft import foresight
+from weft import experiment
 from weft.errors import BadInput, BadStudy, TooLarge, WeftError
 from weft.fabrics import FABRICS
 from weft.metrics.provenance import describe
@@ -182,7 +183,7 @@ def test_a_seed_that_is_none_is_refused(seed):
 
 
 def test_memory_is_for_all_workers_together():
-    need = RACK.memory(Planned(8, 30))
+    need = experiment.need(RACK, Planned(8, 30))
     with pytest.raises(TooLarge, match=r"^4 runs at a time of 8 nodes and 30 flows must fit in "):
         STUDY.run(workers=4, memory=2 * need)
 

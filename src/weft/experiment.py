@@ -17,6 +17,7 @@ from weft.workload.files import PIPE
 from weft.workload.flows import LATEST
 
 STOPS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; batch systems and `timeout`
+PROGRAM = 260_000_000  # bytes of Python, its libraries and compiled kernels, before anything is laid out
 DRAWING = 160  # bytes a flow takes while it is drawn: half a dozen columns of numbers, twice
 CHAINING = 640  # the same where flows are put together one by one: lists of numbers, and whom each waits for
 
@@ -48,7 +49,7 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
             until = horizon(workload, demand, until)
             session = Session(fabric, workload, demand, seed=seed, until=until, checkpoint=checkpoint)
             with deferred_interrupt() as interrupted:
-                session.run.advance(until=until, watch=session.watch(progress, interrupted))
+                session.advance(until, session.watch(progress, interrupted))
     finally:
         close(progress)
     if interrupted():
@@ -72,6 +73,18 @@ class Session:
             self.run = fabric.thaw(demand, arrays, seed=seed)
         else:
             self.run = fabric.prepare(demand, seed=seed)
+
+    def advance(self, until, watch) -> None:
+        """Let time pass; where tables find no room to grow, the run is kept first, if it is to be."""
+        try:
+            self.run.advance(until=until, watch=watch)
+        except TooLarge as error:
+            if self.checkpoint is None:
+                raise
+            self.keep()
+            raise TooLarge(
+                f"{error}; {self.checkpoint.problem or f'{self.checkpoint.path} keeps the run so far'}"
+            ) from None
 
     @property
     def spent(self) -> dict:
@@ -141,9 +154,9 @@ def allow(fabric, demand, memory=None, *, times=1) -> None:
 
 
 def need(fabric, demand) -> int:
-    """Bytes that a run is predicted to need."""
+    """Bytes that a run is predicted to need, the program itself and its kernels included."""
     drawing = (CHAINING if demand.chained else DRAWING) if isinstance(demand, Planned) else 0
-    return fabric.memory(demand) + len(demand) * drawing
+    return PROGRAM + fabric.memory(demand) + len(demand) * drawing
 
 
 @contextmanager

@@ -42,6 +42,23 @@ def limited(limit: int | None):
         _told.reset(token)
 
 
+def taken() -> int:
+    """Bytes that this process has in memory now; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def room_for(size: int) -> None:
+    """Raise `TooLarge` if `size` bytes more than this process has taken are more than it may use."""
+    if taken() + size > allowed():
+        raise TooLarge(
+            f"tables of a run that grow must fit in {show_size(allowed())} of memory, not need {show_size(size)} more "
+            f"than the {show_size(taken())} taken"
+        )
+
+
 def fits(thing: str, needed: int) -> None:
     """Raise `TooLarge` if `needed` bytes for `thing` are more than may be used."""
     if needed > allowed():

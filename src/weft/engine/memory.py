@@ -9,8 +9,11 @@ import mmap
 
 import numpy as np
 
+from weft.memory import room_for
+
 HUGE = 1 << 21  # bytes of a huge page
 LINE = 64  # bytes of a cache line
+ASKED = 1 << 24  # bytes from which on it is asked whether there is room for them
 
 
 def zeros(tables: dict) -> dict[str, np.ndarray]:
@@ -19,6 +22,8 @@ def zeros(tables: dict) -> dict[str, np.ndarray]:
     Pages that are never touched cost nothing, as with np.zeros.
     """
     sizes = {name: int(np.prod(shape)) * np.dtype(kind).itemsize for name, (shape, kind) in tables.items()}
+    if sum(sizes.values()) > ASKED:
+        room_for(sum(sizes.values()))
     block = _block(sum(-(-size // LINE) * LINE for size in sizes.values()))
     arrays, at = {}, 0
     for name, (shape, kind) in tables.items():

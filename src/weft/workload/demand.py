@@ -35,6 +35,10 @@ class Demand:
 
         return Flows.of(nodes=self.nodes, src=(), dst=(), size=(), start=())
 
+    def at_once(self, link: int) -> int:
+        """Flows that may be under way at one time, over links of `link` b/s, as far as that is known; else 0."""
+        return 0
+
     @property
     def endless(self) -> int:
         """Flows that never end, so that a run needs an end of its own."""

@@ -167,6 +167,26 @@ class Flows(Demand):
         out[waits] = np.where(least < 0, -1, np.maximum(last + self.delay[waits], self.start[waits]))
         return out
 
+    def at_once(self, link: int) -> int:
+        """The most flows that are under way at one time if each destination takes them one after the other.
+
+        What shares its links fairly has at least as many under way; who waits for others may come with all of them.
+        """
+        if self.waiting or not len(self):
+            return len(self)
+        took = np.minimum(self.size, 1 << 40) * 8 * (s / link)
+        order = np.argsort(self.dst, kind="stable")
+        dst, start, took = self.dst[order], self.start[order].astype(np.float64), took[order]
+        behind = np.cumsum(took) - took  # what came before; a flow is done when that is, from the latest pause on
+        new = np.flatnonzero(np.diff(dst, prepend=-1))
+        lead = start - behind
+        for a, b in zip(new, [*new[1:], len(dst)], strict=True):
+            lead[a:b] = np.maximum.accumulate(lead[a:b])
+        finish = lead + behind + took
+        moments = np.concatenate([start, finish])
+        change = np.concatenate([np.ones(len(start)), -np.ones(len(start))])
+        return int(np.cumsum(change[np.lexsort((-change, moments))]).max(initial=0))
+
     @property
     def endless(self) -> int:
         return int((self.size >= ENDLESS).sum())

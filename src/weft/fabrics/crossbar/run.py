@@ -109,7 +109,7 @@ class SwitchRun(Run):
             "conservation": int(off),
             "queue_bound": layout.too_deep(self.fabric, self.state) if thorough else 0,
             "delivered_as_offered": self._miscounted() if thorough and self.with_flows else 0,
-            "stall": self.stalled(),
+            "progress": self.stalled(),
         }
 
     @property

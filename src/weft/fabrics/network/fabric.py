@@ -172,7 +172,7 @@ class Network(Fabric):
         ring = 1 << min(max((longest >> shift).bit_length(), 10), 22)
         if set_.transport == "dcqcn":
             ring = max(ring, min(1 << (max(set_.raise_gap, set_.alpha_gap) >> shift).bit_length(), 1 << 15))
-        paths = self._paths(table) if set_.routing == "permuted" or set_.transport == "mptcp" else 1
+        paths = self.most_paths if set_.routing == "permuted" or set_.transport == "mptcp" else 1
         grouped = groups(table)
         state = st.State(
             **memory.zeros(
@@ -238,6 +238,11 @@ class Network(Fabric):
             ports["mark_from"][k] = set_.mark_from * unit if set_.mark_from else NEVER
             ports["mark_all"][k] = max(set_.mark_all, set_.mark_from) * unit if set_.mark_from else NEVER
 
+    @cached_property
+    def most_paths(self) -> int:
+        """The largest number of paths between two hosts."""
+        return self._paths(self.routes)
+
     def _paths(self, table) -> int:
         """The largest number of paths between two hosts, as far as path numbers go: the product of choices."""
         most, depth = 1, {}
@@ -271,17 +276,22 @@ class Network(Fabric):
     def memory(self, demand) -> int:
         """Bytes a run of so many flows is predicted to need: tables of network and flows, and live packets."""
         from weft.fabrics.network import state as st
+        from weft.hosts import state as hosts
 
         graph, set_, flows = self.graph, self.settings, len(demand)
-        live = min(flows, 8 * self.hosts)
-        window = min(set_.max_window, max(set_.initial_window, 64))
+        live = min(flows, max(8 * self.hosts, demand.at_once(self.link)))
+        sizes = demand.table.size
+        mean = float(np.minimum(-(-sizes // self.payload), set_.initial_window).mean()) if len(sizes) else 8.0
+        rows, slots = (1 << max(int(most) - 1, least).bit_length() for most, least in
+                       ((live * mean + 4 * graph.ports, (1 << 15) - 1), (live, 255)))  # fmt: skip
+        paths = self.most_paths if set_.routing == "permuted" or set_.transport == "mptcp" else 1
+        tables = hosts.tables(self, demand.table, paths=paths, rows=rows, slots=slots)
+        large = sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in tables.values())
         return (
             graph.ports * st.PORT.itemsize
             + self.routes.table.nbytes
             + flows * st.TRAFFIC.itemsize
-            + live * set_.subflows * (st.SUB.itemsize + (4 if set_.transport == "ndp" else 2) * set_.max_window)
-            + live * window * st.PACKET.itemsize
-            + live * set_.ordered * (2 * set_.stream_window + 4 * set_.subflows * set_.max_window)
+            + large
             + min(ROWS * self.hosts, NUMBERS) * 8
             + (1 << 24)
         )

@@ -174,7 +174,7 @@ class NetworkRun(Run):
             "conservation": int(not waiting <= on_their_way <= int(world["alive"]))
             + abs(ended - int(world["conserved_out"])),
             "delivered_as_offered": checked.miscounted(self.state) if thorough else 0,
-            "stall": self.stalled(),
+            "progress": self.stalled(),
         }
         if fabric.in_time:
             laws["buffer_bound"] = int((ports["peak"] > ports["capacity"]).sum()) if thorough else 0
@@ -264,31 +264,31 @@ class NetworkRun(Run):
     }
 
     def check(self, given):
-        laid, names = self.arrays(), ("group", "choices")  # which are others once something has failed
-        for name in names:
+        laid = self.arrays()
+        for name in {"group", "choices"} & set(laid):  # which are others once something has failed
             if given.get(name, laid[name]).ndim == laid[name].ndim:
-                laid[name] = np.zeros((len(given.get(name, ())), *laid[name].shape[1:]), np.int32)
+                laid[name] = np.zeros((len(given.get(name, ())), *laid[name].shape[1:]), laid[name].dtype)
         check_shapes(laid, given, self.grows)
         for name, constant in CONSTANT.items():
-            check_same({field: laid[name][field] for field in constant}, given[name])
-        check_same({name: laid[name] for name in ("pool", "homes", "row", "successors")}, given)
+            check_same({field: laid[name][field] for field in constant if field in laid[name].dtype.names}, given[name])
+        check_same({name: laid[name] for name in ("pool", "homes", "row", "successors") if name in laid}, given)
         check_limits(self.limits(given))
 
     def limits(self, given):
         ports, many = given["ports"], len(given["rows"])
-        last = len(ports) - 1
         yield from checked.limits(given, self.state.waits, ports=len(ports))
         for name in ("head", "tail", "head_high", "tail_high"):
             yield f"ports.{name}", ports[name], -1, many - 1
         for name in ("packets", "packets_high"):
             yield f"ports.{name}", ports[name], 0, many
         yield "applied", given["world"]["applied"], -1, 1 << 62
-        yield "table", given["table"], -2, len(given["group"]) - 1
-        yield "choices", given["choices"], 0, last
-        first, count, turn = given["group"].T.astype(np.int64)
-        yield "group", np.stack([first, count, turn]), 0, len(given["choices"])
-        yield "group", first + count, 0, len(given["choices"])
-        yield "group", turn - np.maximum(count, 1), -(1 << 31), -1
+        if "group" in given:
+            yield "table", given["table"], -2, len(given["group"]) - 1
+            yield "choices", given["choices"], 0, len(ports) - 1
+            first, count, turn = given["group"].T.astype(np.int64)
+            yield "group", np.stack([first, count, turn]), 0, len(given["choices"])
+            yield "group", first + count, 0, len(given["choices"])
+            yield "group", turn - np.maximum(count, 1), -(1 << 31), -1
 
     def restore(self, arrays):
         names = [field.name for field in fields(self.state)]

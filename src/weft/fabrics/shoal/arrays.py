@@ -169,9 +169,10 @@ def grow(state: Any, why: int) -> Any:
         ring = np.arange(head, tail) % room  # the ring is laid straight, as it wraps at another length now
         rest, rested = longer(state.rest), longer(state.rested)
         rest[: tail - head], rested[: tail - head] = state.rest[ring], state.rested[ring]
-        state.tally[[col.REST_HEAD, col.REST_TAIL]] = 0, tail - head
         rows = {"leave", "pair", "target", "early", "taken", "order", "idle"} & set(state._fields)
-        return state._replace(rest=rest, rested=rested, **{name: longer(getattr(state, name)) for name in rows})
+        more = {name: longer(getattr(state, name)) for name in rows}
+        state.tally[[col.REST_HEAD, col.REST_TAIL]] = 0, tail - head  # last: where there is no room nothing changes
+        return state._replace(rest=rest, rested=rested, **more)
     return state._replace(early=_wider(state))
 
 

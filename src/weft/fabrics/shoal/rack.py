@@ -31,7 +31,7 @@ class Rack(Run):
         self.plan = self.lay_out(flows)
         self.state = self.layout.make_state(self.plan)
         self.broken = {
-            "queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0, "delivered_as_offered": 0, "stall": 0,
+            "queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0, "delivered_as_offered": 0, "progress": 0,
         }  # fmt: skip
         self.patience = PATIENCE * (fabric.epoch + fabric.travel * fabric.slot_time)
 
@@ -102,7 +102,7 @@ class Rack(Run):
             twice, lost = self.code.inspect(self.plan, self.state)
             self.broken["one_cell_per_subflow"], self.broken["conservation"] = int(twice), int(lost)
             self.broken["delivered_as_offered"] = self.miscounted()
-        self.broken["stall"] = max(self.stalled(), self.broken["stall"])
+        self.broken["progress"] = max(self.stalled(), self.broken["progress"])
         self.broken["queue_bound"] = int(t[k.OVER_BOUND])
         self.broken["one_cell_per_subflow"] = max(int(t[k.OVER_SUBFLOW]), self.broken["one_cell_per_subflow"])
         return self.broken

@@ -147,6 +147,7 @@ class FabricRun(Run):
         if not self.open_loop:
             packets = int(world["conserved_in"] - world["conserved_out"])
             laws["conservation"] += int(not 0 <= packets <= int(world["alive"]))
+            laws["delivered_as_offered"] = checked.miscounted(self.state) if thorough else 0
         return laws
 
     @property

@@ -181,16 +181,16 @@ def limits(plan: PlainPlan, state: PlainState, given: dict[str, np.ndarray]):
     queue, pair, cell, sent = given["queue"], given["pair"], given["cell"], given["sent"]
     yield "queue", queue[:, [LENGTH, MINE, READY]], 0, cells * classes + pairs
     yield "queue", queue[:, [HEAD, TAIL]], -1, cells
-    yield "queue", queue[:, TURN], 0, n * classes
+    yield "queue", queue[:, TURN], 0, 64 * len(given["marks"])
     yield "queue", queue[:, OWED], 0, pairs
     for name in ("told", "left", "living", "air_pair"):
         yield name, given[name], 0, pairs
     yield "count", given["count"], 0, n * classes
     yield "pairs", given["pairs"] & ROW, 0, pairs - 1
-    yield "pairs", given["pairs"] >> 32, 0, n * classes
+    yield "pairs", given["pairs"] >> 32, 0, 64 * len(given["marks"])
     yield "pair", pair[:, KLASS], 0, classes - 1
     yield "pair", pair[:, [LIST, LAST]], 0, cells
-    yield "pair", pair[:, SEAT], 0, n * classes
+    yield "pair", pair[:, SEAT], 0, 64 * len(given["marks"])
     yield "pair", pair[:, [COPIES, ACKED, TIMEOUTS, PENDING]], 0, 1 << 62
     yield "cell", cell[:, FOLLOWING], -1, cells
     yield "cell", cell[:, OF_FLOW], -1 - pairs, max(flows - 1, 0)
