@@ -1,6 +1,8 @@
 """Comparisons: entries, ratios, intervals, what is not alike, and the command."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -84,6 +86,11 @@ def test_nonsense_is_refused_in_a_sentence(kept, tmp_path):
         weft.compare(kept / "study", names=["a"])
     with pytest.raises(BadInput, match=r"not 'speed'$"):
         weft.compare(kept / "study", metrics=["speed"])
+
+
+def test_the_name_is_the_functions_whoever_was_imported_first():
+    code = "import weft, weft.comparison, weft.following; assert callable(weft.compare) and callable(weft.follow)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_command_prints_and_draws_and_its_json_is_as_agreed(kept, tmp_path, capsys):

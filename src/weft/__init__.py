@@ -32,7 +32,8 @@ _WHERE = {
     **dict.fromkeys(("Study", "Runs"), "weft.study"),
     # what is compared
     "fair": "weft.links",
-    "compare": "weft.compare",
+    "compare": "weft.comparison",
+    "follow": "weft.following",
     # what it would cost
     "cost": "weft.models.price",
     # what came out

@@ -41,7 +41,7 @@ def compare(
     under the table.
     """
     from weft.cli.run import check_picture
-    from weft.compare import compare as side_by_side
+    from weft.comparison import compare as side_by_side
 
     if plot is not None:
         check_picture(plot)

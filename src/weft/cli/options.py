@@ -63,6 +63,10 @@ class Running(Resuming):
     output: Annotated[
         str | None, Parameter(name=("--output", "-o"), metavar="DIR", help="save the result in this folder")
     ] = None
+    follow: Annotated[
+        str | None,
+        Parameter(metavar="FLOW", help="tell what each cell or packet of a flow did, as in 'flow 17'"),
+    ] = None
 
 
 def whole(name, text) -> int:

@@ -50,7 +50,7 @@ def _fabric(name, asked=()) -> App:
 def command_of(name, cls, workload, kind):
     """The command that runs the workload `kind` on the fabric `cls`, by their names."""
     shared = run_options()
-    taken = {"output", "plot", "memory", "json", "quiet", "checkpoint_every", *(p.name for p in shared)}
+    taken = {"output", "follow", "plot", "memory", "json", "quiet", "checkpoint_every", *(p.name for p in shared)}
     traffic = Flags(kind, workload, "Workload", taken, order=2)
     fabric = Flags(cls, name, "Fabric", {*taken, *traffic.names}, order=1)
 
@@ -129,7 +129,18 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
                 say(f"saved in {running.output}")
         if running.plot is not None:
             draw(result, running.plot, running.json)
+        if running.follow is not None:
+            print_steps(result, running.follow, running.json)
     return 0
+
+
+def print_steps(result, text: str, json: bool) -> None:
+    """Tell what happened to the cells or packets of a flow, unless JSON has been printed."""
+    from weft.following import follow, lines, parse
+
+    steps = follow(result, parse(text))
+    if not json:
+        print("\n" + "\n".join(lines(steps)))
 
 
 @contextmanager

@@ -21,6 +21,10 @@ def show(
     plot: Annotated[
         str | None, Parameter(metavar="FILE", help="draw the completion times, or the series, into this file")
     ] = None,
+    follow: Annotated[
+        str | None,
+        Parameter(metavar="FLOW", help="tell what each cell or packet of a flow did, as in 'flow 17'"),
+    ] = None,
     common: Annotated[Output, Parameter(name="*")] = OUTPUT,
 ) -> int:
     """Print results that were saved: one as a table of its own, several as a line each."""
@@ -37,7 +41,10 @@ def show(
     require(series != "heat" or plot is not None, "plot", "given with heat", plot)
     require(series != "heat" or len(folders) == 1, "a heat map", "of one result", len(folders))
     results = dict(zip(_names(folders), map(Result.load, folders), strict=True))
-    if series is not None and series != "heat":
+    if follow is not None:
+        require(len(results) == 1, "a flow that is followed", "of one result", len(results))
+        _print_steps(next(iter(results.values())), follow, common.json)
+    elif series is not None and series != "heat":
         _print_series(results, series, common.json)
     elif len(results) == 1:
         options.print_result(next(iter(results.values())), common.json)
@@ -56,6 +63,16 @@ def _names(folders):
 
     short = [Path(folder).name or folder for folder in folders]
     return short if len(set(short)) == len(short) else list(folders)
+
+
+def _print_steps(result, text, json):
+    from weft.following import follow, lines, parse
+
+    steps = follow(result, parse(text))
+    if json:
+        print_json({"steps": [step._asdict() for step in steps]})
+    else:
+        print("\n".join(lines(steps)))
 
 
 def _print_all(results, json):

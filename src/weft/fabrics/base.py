@@ -10,7 +10,7 @@ be put into arrays between any two strides and taken up again from them: the con
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,16 @@ from weft.parameters import Described, parameters
 from weft.units import us
 from weft.workload.demand import Demand
 from weft.workload.flows import Flows
+
+
+class Step(NamedTuple):
+    """One thing that happened to one cell or packet of a flow that is followed."""
+
+    time: int  # ps
+    item: int  # number of the cell or packet within the flow, or -1 of the flow itself
+    what: str
+    where: str
+    why: str
 
 
 class Fabric(Described):
@@ -92,6 +102,10 @@ class Fabric(Described):
     def inputs(self) -> Iterable[str]:
         """Paths of the files that the description names and a run reads."""
         return ()
+
+    def follow(self, demand: Demand, f: int, *, seed: int, until: int) -> tuple[list[Step], int]:
+        """(steps of flow f up to `until`, ps at which it was done or -1), from a twin that carries the run again."""
+        raise BadInput(f"{type(self).__name__} must have a twin that tells, to be followed, which it has not yet")
 
     @staticmethod
     def facts(summary: dict) -> Iterable[tuple[str, str]]:

@@ -296,6 +296,12 @@ class Network(Fabric):
             + (1 << 24)
         )
 
+    def follow(self, demand, f, *, seed, until):
+        """Steps of flow f, packet by packet, from the twin."""
+        from weft.fabrics.network.follow import follow
+
+        return follow(self, demand, f, seed=seed, until=until)
+
     @staticmethod
     def facts(summary):
         """Lines of a run's table: what the packets were, and what was done to them."""

@@ -299,6 +299,12 @@ class Shoal(Fabric):
             return PlainRack(self, demand, seed)
         return Rack(self, demand, seed)
 
+    def follow(self, demand, f, *, seed, until):
+        """Steps of flow f, cell by cell, from the twin."""
+        from weft.fabrics.shoal.follow import follow
+
+        return follow(self, demand, f)
+
     @staticmethod
     def facts(summary):
         """Lines of a run's table: what the cells on the links were good for, and what was held for reassembly."""
