@@ -1,6 +1,6 @@
 """What routing and R2C2 make of a torus of 512 nodes.
 
-python verification/torus.py [routes|control]
+python verification/torus.py [routes|control|shoal]
 """
 
 import sys
@@ -60,7 +60,33 @@ def control():
             )  # fmt: skip
 
 
+def shoal():
+    """Shoal §7.3 at its size, with a twentieth of the flows of `weft figure shoal/15 --scale paper`."""
+    from weft.papers.shoal import rack
+
+    systems = {
+        "Shoal": rack(512),
+        "torus, rates every 500 us": Torus(),
+        "torus, rates every 5 us": Torus(period=5 * us),
+        "torus, flows begin at 16.7 Gb/s": Torus(first=Torus().rate),
+        "torus, 30 % headroom": Torus(headroom=0.3),
+        "torus, all three": Torus(period=5 * us, first=Torus().rate, headroom=0.3),
+    }
+    print("| offered, realised, Gb/s | | mean | p99.9 | over Shoal's | goodput | Shoal's over it |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for offered in (10, 30, 50):
+        base = None
+        for name, fabric in systems.items():
+            found = weft.run(fabric, Poisson(load=offered / 100, sizes="pareto", flows=50_000), seed=1).summary()
+            fct, goodput = found["fct_us"]["short"], found["goodput_gbps"]["long"]["mean"]
+            base = base or (fct["p99.9"], goodput)
+            print(
+                f"| {offered}, {found['offered']['rate_gbps']:.1f} | {name} | {fct['mean']:.4g} | {fct['p99.9']:.4g} | "
+                f"{fct['p99.9'] / base[0]:.1f} | {goodput:.4g} | {base[1] / goodput:.2f} |", flush=True,
+            )  # fmt: skip
+
+
 if __name__ == "__main__":
-    for name, check in {"routes": routes, "control": control}.items():
+    for name, check in {"routes": routes, "control": control, "shoal": shoal}.items():
         if len(sys.argv) < 2 or name in sys.argv[1:]:
             check()

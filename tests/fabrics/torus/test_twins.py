@@ -33,6 +33,7 @@ controls = st.fixed_dictionaries(
         "notice": st.sampled_from([1 * us, 30 * us]),
         "weights": st.sampled_from([(1,), (1, 3), (5, 1, 2)]),
         "strict": st.booleans(),
+        "first": st.sampled_from([None, 3 * Gbps]),
         "demand": st.sampled_from([None, None, 2 * Gbps, 13 * Gbps]),
     }
 )

@@ -53,6 +53,7 @@ class Torus(Fabric):
     )
     buffer: int | None = param(None, "packets that a port holds; no limit for r2c2, the preset's for others")
     mark: int | None = param(None, "packets above which ECN marks")
+    first: Rate | None = param(None, "most that a flow sends at before its rate is computed; that of its node; r2c2")
     headroom: float = param(0.05, "share of every link that r2c2 gives to nobody")
     period: Time = param(500 * us, "time between two computations of rates; r2c2")
     broadcast: Size = param(16, "bytes of the announcement of a flow's start or end; r2c2")
@@ -85,6 +86,7 @@ class Torus(Fabric):
         for weight in self.weights:
             require(1 <= weight <= 1000, "a weight", "from 1 to 1000", weight)
         require(self.demand is None or 1 <= self.demand <= FASTEST, "demand", "from 1 b/s to 4 Tb/s", self.demand)
+        require(self.first is None or 1 <= self.first <= 2**62, "first", "more than 0", self.first)
         enough = self.demand is None or self.demand >= max(self.weights)
         require(enough, "demand", f"at least the largest weight, {max(self.weights)} b/s", self.demand)
         require(self.buffer is None or 1 <= self.buffer <= 10**9, "buffer", "from 1 to 10^9 packets", self.buffer)
@@ -327,6 +329,7 @@ class Torus(Fabric):
             "classes_of_flows": classes,
             "strict": self.strict,
             "demand": self.demand or 0,
+            "start_rate": min(self.link, self.first or self.link, self.demand or self.link),
             "free_entry": -1,
         }
         for name, value in values.items():

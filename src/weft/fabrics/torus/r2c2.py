@@ -1,7 +1,8 @@
 """R2C2: congestion control for direct-connect racks, where every node knows every flow (SIGCOMM '15).
 
     sender     announces the start of a flow and, when it has sent the last packet, its end, along one of the trees that
-               begin at its node, in turn. It sends at once, at the rate of the node; its NIC takes flows in turn.
+               begin at its node, in turn. It sends at once, at the rate of the node or at `first`; its NIC takes
+               flows in turn.
     everybody  knows of it when the broadcast has come to the farthest node, and computes the rates of all flows that
                are known (`water.py`) at the next multiple of `period`, if any came or went. All nodes know the same,
                so one computation stands for all of them.
@@ -133,9 +134,7 @@ def begin(s, slot):
         close_slot(s, slot)
         return
     sub, flow = sub_at(s, slot), flow_at(s, slot)
-    sub.rate = host_at(s, flow.src).rate
-    if s.demand > 0:
-        sub.rate = min(sub.rate, s.demand)
+    sub.rate = s.start_rate
     sub.pulled = _new_entry(s, slot)
     sub.window_end = announce(s, np.int64(flow.src))
     _schedule(s, KNOWN, sub.pulled, sub.window_end)

@@ -110,7 +110,7 @@ class R2c2(Patient):
             self.nic, self.turn, self.queued, self.wait = flow.net.nics[flow.src], None, False, 0
             self.sent_at = self.size = 0
             fabric = flow.net.fabric
-            self.rate = min(fabric.link, fabric.demand or fabric.link)
+            self.rate = min(fabric.link, fabric.demand or fabric.link, fabric.first or fabric.link)
 
         def timers(self):
             return [self.turn]

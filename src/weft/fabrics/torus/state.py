@@ -39,7 +39,17 @@ ENTRY = np.dtype(
 )
 LOAD = np.dtype([("port", "i4"), ("part", "i4")])  # what a port carries of a flow, in parts of ONE
 
-PARAMETERS = ("degree", "valiant", "period", "broadcast_time", "trees", "classes_of_flows", "strict", "demand")
+PARAMETERS = (
+    "degree",
+    "valiant",
+    "period",
+    "broadcast_time",
+    "trees",
+    "classes_of_flows",
+    "strict",
+    "demand",
+    "start_rate",
+)
 PLACES = (
     "settled",  # 1 once nothing is going to fail or be repaired any more, and routes know it
     "ticking",  # 1 while a TICK event is on its way
