@@ -86,7 +86,7 @@ def dispatch(s, kind, v, size, frm, to):
         return
     r = events.take(s, rows(s))
     p = packet_at(s, r)
-    p.kind, p.flow, p.seq = kind, v, size
+    p.kind, p.seq, p.size = kind, v, size
     leaves = (s.now + s.slot - 1) // s.slot
     events.push(s, rows(s), r, (leaves + max(crossed * s.hop, 1)) * s.slot)
 
@@ -326,14 +326,14 @@ def miss(s, cell):
         burst.lost = 1
         r = events.take(s, rows(s))
         p = packet_at(s, r)
-        p.kind, p.flow = EXPIRY, b
+        p.kind, p.seq = EXPIRY, b
         events.push(s, rows(s), r, s.now + s.patience)
 
 
 @part
 def expire(s, r):
     """The timer of a burst is over. True if it has to be set again: some of its cells are still on their way."""
-    burst = burst_at(s, packet_at(s, r).flow)
+    burst = burst_at(s, packet_at(s, r).seq)
     if burst.left > 0:
         events.push(s, rows(s), r, s.now + s.patience)
         return True
@@ -392,14 +392,15 @@ def send_on(s, r, h, lost):
 def accept(s, r):
     """A packet has come from its host: put it into its VOQ, unless the buffer is full."""
     p = packet_at(s, r)
-    a = np.int64(port_at(s, p.path).adapter)
+    source = min(max(np.int64(p.path), 0), s.hosts_size - 1)  # a checkpoint may say anything
+    a = np.int64(port_at(s, source).adapter)
     ad = adapter_at(s, a)
     if ad.used + p.size > s.capacity:
         s.drop_full += 1
         lose(s, r)
         return
     high = 1 if s.levels > 1 and p.flags & URGENT != 0 else 0
-    v = (np.int64(p.path if s.fine == 1 else a) * s.hosts_size + np.int64(p.dst)) * s.levels + high
+    v = ((source if s.fine == 1 else a) * s.hosts_size + np.int64(p.dst)) * s.levels + high
     q = voq_at(s, v)
     if s.mark_above > 0 and p.kind == DATA and q.bytes > s.mark_above:
         p.flags |= MARKED

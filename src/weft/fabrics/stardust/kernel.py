@@ -310,11 +310,11 @@ def arrive(s, r):
     if p.kind == TICK:
         tick(s, r)
     elif p.kind == CREDIT:
-        v, size = np.int64(p.flow), np.int64(p.seq)
+        v, size = np.int64(p.seq), np.int64(p.size)
         events.give(s, rows(s), r)
         on_credit(s, v, size)
     elif p.kind == REQUEST:
-        v, size = np.int64(p.flow), np.int64(p.seq)
+        v, size = np.int64(p.seq), np.int64(p.size)
         events.give(s, rows(s), r)
         on_request(s, v, size)
     elif p.kind == EXPIRY:
@@ -340,7 +340,7 @@ def look_ahead(s):
         prefetch(rows(s), events.following(s, 8))
         p = packet_at(s, events.following(s, 4))
         if p.kind == CREDIT or p.kind == REQUEST:
-            prefetch(voqs(s), np.int64(p.flow))
+            prefetch(voqs(s), np.int64(p.seq))
 
 
 NETWORK = Network(forward=forward, arrive=arrive, waiting=loop.none_waiting, paths=one_path, look_ahead=look_ahead)

@@ -1,11 +1,13 @@
 """A run of Stardust under way: what kernels change, what fails between their steps, and what was seen."""
 
 from dataclasses import fields
+from typing import ClassVar
 
 import numpy as np
 from numba import typeof, types
 
 from weft.engine import events, fingerprint, loop, memory
+from weft.engine.layout import Grows, bits_beyond, check_limits, check_same, check_shapes
 from weft.engine.views import bind
 from weft.fabrics.base import Run
 from weft.fabrics.stardust import bounds, kernel
@@ -13,6 +15,8 @@ from weft.fabrics.stardust import state as st
 from weft.fabrics.stardust.fabric import Stardust
 from weft.fabrics.stardust.layout import enter, lay_out
 from weft.fabrics.stardust.reachability import history
+from weft.hosts import checked
+from weft.hosts import state as hosts
 from weft.hosts.state import PER_FLOW
 from weft.metrics.observation import Lost, Observation, Queue, Throughput
 from weft.units import s as second
@@ -20,6 +24,16 @@ from weft.units import us
 from weft.workload.traffic import Cells
 
 ROWS_FULL, SLOTS_FULL = loop.MORE, loop.MORE + 1
+CONSTANT = {  # what no step changes, by table
+    "world": (*sum((*hosts.PARAMETERS, *st.PARAMETERS), ()), *st.KEYS, "shift", "ties", "tie_key", "key", "known"),
+    "links": ("to", "frm", "down", "tier"),
+    "voqs": ("home", "host", "klass"),
+    "ports": ("adapter", "interval", "watermark"),
+    "adapters_": ("uplinks", "fault"),
+    "devices": ("pool_up", "pool_down", "stop_up", "stop_down"),
+    "hosts": ("rate",),
+    "traffic": ("size", "start", "src", "dst", "klass"),
+}
 PARTS = (("p50", 500), ("p99", 990), ("p99.9", 999))  # in a thousand
 
 
@@ -274,6 +288,61 @@ class FabricRun(Run):
 
     def arrays(self):
         return {name: array.copy() for name, array in vars(self.state).items()}
+
+    grows: ClassVar[Grows] = {
+        **dict.fromkeys(st.PER_ROW, (("rows", 0),)),
+        **dict.fromkeys(PER_FLOW, (("slots", 0),)),
+    }
+
+    def check(self, given):
+        laid = self.arrays()
+        for name in ("groups", "choices"):  # which are others once something has failed
+            if given.get(name, laid[name]).ndim == 1:
+                laid[name] = np.zeros(len(given.get(name, ())), laid[name].dtype)
+        check_shapes(laid, given, self.grows)
+        for name, constant in CONSTANT.items():
+            check_same({field: laid[name][field] for field in constant}, given[name])
+        check_same({name: laid[name] for name in ("far", "keep", "other", "successors")}, given)
+        check_limits(self.limits(given))
+
+    def limits(self, given):
+        many, last, cells = len(given["rows"]), len(given["links"]) - 1, len(given["cells"])
+        queues, n, a = len(given["voqs"]) - 1, self.fabric.nodes, self.fabric.edges
+        yield from checked.limits(given, self.state.waits, ports=2)
+        for table, names, low, high in (
+            ("links", ("head", "tail"), -1, cells - 1), ("links", ("place",), 0, st.RING - 1),
+            ("links", ("count",), 0, cells + st.RING), ("cells", ("next",), -1, cells - 1),
+            ("voqs", ("first", "last", "oldest", "newest"), -1, many - 1), ("voqs", ("next",), -1, queues),
+            ("bursts", ("next", "after"), -1, many - 1), ("bursts", ("voq",), 0, queues),
+            ("bursts", ("dst",), 0, a - 1),
+            ("bursts", ("todo", "left", "came", "units"), 0, 1 << 30),
+            ("ports", ("first", "last", "first_high", "last_high"), -1, queues),
+            ("adapters_", ("first", "last", "first_high", "last_high"), -1, many - 1),
+            ("adapters_", ("factor",), 1, st.FULL),
+        ):  # fmt: skip
+            for name in names:
+                yield f"{table}.{name}", given[table][name], low, high
+        for name, low, high in (("free_cell", -1, cells - 1), ("used_cells", 0, cells), ("free_burst", -1, many - 1),
+                                ("used_bursts", 0, many), ("applied", -1, 1 << 62)):  # fmt: skip
+            yield name, given["world"][name], low, high
+        for name, words in (("ring", given["ring"]), ("wire", given["wire"]), ("cells", given["cells"]["word"])):
+            yield name, words & np.uint64((1 << st.ROWS) - 1), 0, many - 1
+            yield name, (words >> np.uint64(st.TO)) & np.uint64(st.MOST_ADAPTERS - 1), 0, a - 1
+        for name, count in (("flying", last + 1), ("queued", last + 1), ("asking", n), ("sending", a)):
+            yield name, bits_beyond(given[name], count), 0, 0
+        groups = given["groups"]
+        first, count, place = (groups[name].astype(np.int64) for name in ("first", "count", "place"))
+        yield "groups", np.stack([first, count, place, first + count]), 0, len(given["choices"])
+        yield "groups", place - count, -(1 << 31), -1
+        yield "table", given["table"], -2, len(groups) - 1
+        yield "choices", given["choices"], 0, last
+        yield "streams", given["streams"], -1, n - 1
+        yield "members", given["members"], -n - 1, n - 1
+        yield "picked", given["picked"], 0, last
+        rows = given["rows"]
+        asked = np.isin(rows["kind"], (st.CREDIT, st.REQUEST))
+        yield "rows.seq", rows["seq"][asked], 0, queues
+        yield "rows.seq", rows["seq"][rows["kind"] == st.EXPIRY], 0, many - 1
 
     def restore(self, arrays):
         names = [field.name for field in fields(st.State)]

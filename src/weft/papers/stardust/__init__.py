@@ -15,12 +15,13 @@ SHOWN = ("DCTCP", "MPTCP")  # beside Stardust, in the printed incast; DCQCN and 
 def tree(hosts, system) -> Packet | Stardust:
     """The fat tree of §6.3 with so many hosts: links of 10 Gb/s, packets of 9000 B.
 
-    Stardust has cells of 512 B, credits of 4 KB and 3 % of speed-up, and takes turns between flows (App. G).
+    Stardust has cells of 512 B, credits of 4 KB and 3 % of speed-up, and takes turns between flows (App. G). Ports give
+    no credits while more than 100 packets wait, the buffers of the others: it "uses similar buffering resources".
     """
     if system == "Stardust":
         return Stardust(
             hosts=hosts, link=10 * Gbps, delay=1 * us, mtu=9000, transport=SYSTEMS[system], cell=512, credit=4096,
-            speedup=1.03, per_source=True,
+            speedup=1.03, per_source=True, watermark=100 * 9038,
         )  # fmt: skip
     return Packet(hosts=hosts, topology="fattree", link=10 * Gbps, mtu=9000, transport=SYSTEMS[system])
 
