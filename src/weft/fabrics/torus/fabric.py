@@ -236,7 +236,7 @@ class Torus(Fabric):
         hops = sum(size // 4 + 1 for size in self.dimensions)
         return (
             ports * st.network.PORT.itemsize
-            + (4 if own else 2) * n * n
+            + 2 * n * n
             + spread
             + flows * TRAFFIC.itemsize
             + live * (SUB.itemsize + 2 * self.settings.max_window + own * (st.ENTRY.itemsize + 12 * hops**3))
@@ -294,8 +294,7 @@ class Torus(Fabric):
                     "port_of": ((n, grid.degree), np.int32),
                     "to_of": ((n, grid.degree), np.int32),
                     "back": (grid.degree, np.uint8),
-                    "nearest": ((n if own else 0, n), np.uint16),
-                    "reached": (n, np.int64),
+                    "farthest": (n if own else 0, np.int64),
                     "branch": ((1 << grid.degree, self.trees), np.uint8),
                     "waypoint": (rows if valiant else 1, np.int32),
                     "entries": (1 << 10 if own else 1, st.ENTRY),
@@ -310,7 +309,7 @@ class Torus(Fabric):
                     "cast": ((n if own and valiant else 0, ports), np.int32),
                     "landed": ((n if own and valiant else 0, ports), np.int32),
                     "line": (n, np.int32),
-                    **dict.fromkeys(("mass", "heard", "calls"), (n, np.int64)),
+                    **dict.fromkeys(("mass", "calls"), (n, np.int64)),
                 }
             )
         )
@@ -325,6 +324,7 @@ class Torus(Fabric):
             "valiant": valiant,
             "period": self.period,
             "broadcast_time": wire_time(self.broadcast, self.rate),
+            "broadcast_hop": wire_time(self.broadcast, self.rate) + self.delay,
             "trees": self.trees,
             "classes_of_flows": classes,
             "strict": self.strict,

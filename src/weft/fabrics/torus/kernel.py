@@ -15,13 +15,13 @@ from weft.fabrics.torus.state import (
     back,
     cast,
     entry_at,
+    farthest,
     landed,
+    line,
     loads,
     mass,
-    nearest,
     picks,
     port_of,
-    reached,
     to_of,
     toward,
     waypoint,
@@ -212,25 +212,26 @@ def reload(world):
 
 @bare
 def arrange(world):
-    """Fill `nearest` and `reached`: the nodes that each node reaches, the nearest first."""
+    """Fill `farthest`."""
     s = world[0]
-    for src in range(s.nearest_size):
-        row, line_, mass_ = toward(s)[src], nearest(s)[src], mass(s)
+    line_, mass_ = line(s), mass(s)
+    for src in range(s.farthest_size):
+        row = toward(s)[src]
         line_[0] = src
         mass_[src] = 1
         first, last = 0, 1
-        while first < last:
+        while first < last:  # the nodes that it reaches, the nearest first; `mass` is one more than how far
             node = np.int64(line_[first])
             first += 1
             for p in range(s.degree):
                 there = np.int64(to_of(s)[node, p])
                 if mass_[there] == 0 and (row[there] >> back(s)[p]) & 1:
-                    mass_[there] = 1
+                    mass_[there] = mass_[node] + 1
                     line_[last] = there
                     last += 1
-        reached(s)[src] = last
-        for node in range(s.mass_size):
-            mass_[node] = 0
+        farthest(s)[src] = mass_[line_[last - 1]] - 1
+        for i in range(last):
+            mass_[line_[i]] = 0
 
 
 @bare

@@ -10,7 +10,7 @@
     losses     are made known to the sender after `notice`; it sends the packet again at once, and the next one later.
 
 A broadcast is not a packet of its own at every hop. It takes its bytes on every link of the tree at the moment it is
-sent, behind what waits there; it is heard behind that, a link's delay and its own time for every hop.
+sent, and passes what waits there: it is heard by the farthest node a delay and its own time later for every hop.
 """
 
 import numpy as np
@@ -30,11 +30,8 @@ from weft.fabrics.torus.state import (
     branch,
     calls,
     entry_at,
-    heard,
-    nearest,
+    farthest,
     port_of,
-    reached,
-    to_of,
     toward,
     weights,
 )
@@ -70,17 +67,14 @@ def announce(s, src):
     tree = calls(s)[src] % s.trees
     calls(s)[src] += 1
     s.broadcasts += 1
-    row, heard_, nodes = toward(s)[src], heard(s), nearest(s)[src]
-    heard_[src] = latest = s.now
-    for i in range(1, reached(s)[src]):
-        node = np.uint64(nodes[i])
-        p = np.uint64(branch(s)[row[node], tree])
-        port = port_at(s, port_of(s)[node, p] ^ 1)
-        if port.up == 1:
-            port.busy = max(port.busy, s.now) + s.broadcast_time
-        heard_[node] = max(port.busy, heard_[to_of(s)[node, p]] + s.broadcast_time) + port.delay
-        latest = max(latest, heard_[node])
-    return latest
+    row = toward(s)[src]
+    for node in range(s.toward_size):
+        mask = row[node]
+        if mask != 0:
+            port = port_at(s, port_of(s)[node, branch(s)[mask, tree]] ^ 1)
+            if port.up == 1:
+                port.busy = max(port.busy, s.now) + s.broadcast_time
+    return s.now + farthest(s)[src] * s.broadcast_hop
 
 
 @part

@@ -266,22 +266,21 @@ class Network(Hosts):
         tree, self.calls[src] = self.calls[src] % self.fabric.trees, self.calls[src] + 1
         self.broadcasts += 1
         took = wire_time(self.fabric.broadcast, self.fabric.rate)
-        heard, waiting = {src: self.now}, deque(range(self.fabric.nodes))
+        hops = {src: 0}
+        waiting = deque(node for node in range(self.fabric.nodes) if self.toward[src, node])
         while waiting:
             node = waiting.popleft()
             ports = [p for p in range(self.grid.degree) if int(self.toward[src, node]) >> p & 1]
-            if node == src or not ports:
-                continue
             p = ports[tree % len(ports)]
             parent = int(self.grid.to[node, p])
-            if parent not in heard:
+            if parent not in hops:
                 waiting.append(node)
                 continue
+            hops[node] = hops[parent] + 1
             port = self.ports[int(self.grid.port[node, p]) ^ 1]
             if port.up:
                 port.busy = max(port.busy, self.now) + took
-            heard[node] = max(port.busy, heard[parent] + took) + port.delay
-        return max(heard.values())
+        return self.now + max(hops.values()) * (took + self.fabric.delay)
 
     def take_number(self):
         self.numbers += 1

@@ -10,7 +10,6 @@ from weft.engine.views import bind
 from weft.fabrics.network.run import ROWS_FULL, SLOTS_FULL, NetworkRun
 from weft.fabrics.torus import kernel
 from weft.fabrics.torus import state as st
-from weft.metrics.observation import Lost
 
 FLOWS_FULL = SLOTS_FULL + 1
 LEAST = 64  # events for which there must be room
@@ -99,7 +98,7 @@ class TorusRun(NetworkRun):
         self.state.world["settled"] = bool(self.moments) and max(self.moments) <= time
 
     def _arrange(self):
-        """What follows from the routes: in which order nodes hear of a flow, and what spread flows put on ports."""
+        """What follows from the routes: how far broadcasts have to go, and what spread flows put on ports."""
         state = self.state
         if self.own:
             kernel.arrange(state.world)
@@ -149,13 +148,12 @@ class TorusRun(NetworkRun):
             laws["no_port_is_promised_twice"] = int((self.state.left < 0).sum()) if thorough else 0
         return laws
 
-    @property
-    def lost(self):
+    def _lost_with_flows(self):
         """Packets that were dropped, by cause, and flows that no path is left for, or that wait for such a flow."""
         flows = int(self.world["abandoned"])
         if self._over:
             flows = int((self.state.traffic["finish"] < 0).sum())
-        return Lost(causes=super().lost.causes, flows=flows)
+        return replace(self.lost, flows=flows)
 
     def observe(self):
         seen, fabric, world = super().observe(), self.fabric, self.world

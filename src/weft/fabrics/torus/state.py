@@ -44,6 +44,7 @@ PARAMETERS = (
     "valiant",
     "period",
     "broadcast_time",
+    "broadcast_hop",
     "trees",
     "classes_of_flows",
     "strict",
@@ -60,7 +61,7 @@ COUNTERS = ("abandoned", "crossed", "broadcasts", "computations", "frozen_ports"
 NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS)
 
 FROM_NETWORK = ("ports", "buffered", "pool")
-ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "nearest", "reached", "branch")
+ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "farthest", "branch")
 FLOWS = ("entries", "loads", "members")
 WATER = (
     "capacity",
@@ -75,7 +76,7 @@ WATER = (
     "cast",
     "landed",
 )
-SCRATCH = ("mass", "line", "heard", "calls")
+SCRATCH = ("mass", "line", "calls")
 OWN_TABLES = (*FROM_NETWORK, *ROUTES, *FLOWS, *WATER, *SCRATCH)
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
@@ -93,8 +94,7 @@ class State(hosts.Arrays):
     port_of: np.ndarray  # (n, d) int32  the port of the graph
     to_of: np.ndarray  # (n, d) int32  the node behind it
     back: np.ndarray  # (d,) uint8  the port of the node behind a port that leads back
-    nearest: np.ndarray  # (n, n) uint16  [source]  all nodes that it reaches, the nearest first; no rows without R2C2
-    reached: np.ndarray  # (n,) int64  how many those are
+    farthest: np.ndarray  # (n,) int64  hops to the farthest node that a node reaches
     branch: np.ndarray  # (2**d, trees) uint8  of a mask: the port that leads up each tree
     waypoint: np.ndarray  # (rows,) int32  node that a packet goes by way of, or -1; one row where none does
     entries: np.ndarray  # (entries,) ENTRY
@@ -113,7 +113,6 @@ class State(hosts.Arrays):
     landed: np.ndarray  # (n, P) int32  parts of what all nodes alike send to a node
     mass: np.ndarray  # (n,) int64  parts that pass a node, zeros between uses
     line: np.ndarray  # (n,) int32
-    heard: np.ndarray  # (n,) int64  when the last broadcast came to a node
     calls: np.ndarray  # (n,) int64  broadcasts of a node so far
 
 
@@ -219,23 +218,13 @@ def line(s):
 
 
 @view
-def heard(s):
-    return carray(pointer(s.heard_at), (s.heard_size,), np.int64)
-
-
-@view
 def back(s):
     return carray(pointer(s.back_at), (s.back_size,), np.uint8)
 
 
 @view
-def nearest(s):
-    return carray(pointer(s.nearest_at), (s.nearest_size, s.toward_size), np.uint16)
-
-
-@view
-def reached(s):
-    return carray(pointer(s.reached_at), (s.reached_size,), np.int64)
+def farthest(s):
+    return carray(pointer(s.farthest_at), (s.farthest_size,), np.int64)
 
 
 @view

@@ -155,8 +155,8 @@ def _torus(name, table):
 
 CLAIMS = [
     Claim(
-        "shoal.c30", "at all loads Shoal beats a 3D torus with R2C2, by up to 14.9x in the tail of short flows and 4.8x "
-        "in goodput of long flows", partial(_torus, TORUS),
+        "shoal.c30", "at all loads Shoal beats a 3D torus with R2C2, by up to 14.9x in the tail of short flows and "
+        "4.8x in goodput of long flows", partial(_torus, TORUS),
     ),
     Claim(
         "shoal.c30", "the same, if flows begin at the rate of a port", partial(_torus, FROM_PORT),
