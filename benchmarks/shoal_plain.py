@@ -44,7 +44,9 @@ def measure(options, flows, seed=1, both=False):
     small = Shoal(nodes=CHANNELS + 4, channels=CHANNELS, **options)
     small.prepare(Poisson(load=0.5, sizes="fixed:2KB", flows=20).draw(nodes=8, link=small.link, seed=0)).advance()
     rack = Shoal(nodes=NODES, channels=CHANNELS, **options)
-    table = survivors(Poisson(load=LOAD, sizes="pareto", flows=flows).draw(nodes=NODES, link=rack.link, seed=seed), rack, seed)
+    table = survivors(
+        Poisson(load=LOAD, sizes="pareto", flows=flows).draw(nodes=NODES, link=rack.link, seed=seed), rack, seed
+    )
     run = rack.prepare(table, seed=seed)
     run.advance(until=int(table.start[0]))
     before, began = run.observe(), perf_counter()

@@ -27,8 +27,9 @@ def find(rows: list[dict], key: str) -> str:
         if guess in known:
             return guess
     endings = [k for k in known if k.endswith("." + key)]
-    if len(endings) == 1:
-        return endings[0]
+    asked = [k for k in endings if k.startswith(("workload.", "fabric."))]
+    if len(endings) == 1 or len(asked) == 1:  # what was asked for comes before what was measured
+        return (asked or endings)[0]
     if endings:
         raise BadInput(f"{key!r} must name one column, not any of {', '.join(endings)}")
     near = get_close_matches(key, known, n=3, cutoff=0.4) or known[:3]

@@ -21,7 +21,10 @@ def study(scale="small"):
         rack(nodes, channels=2, slot=12_990),  # 64 B at 50 Gb/s and 2.75 ns of guard
         rack(2 * nodes),
     ]
-    workloads = [Poisson(load=load, load_rate=50 * Gbps, sizes="pareto", duration=round(window / load)) for load in LOADS.values()]
+    workloads = [
+        Poisson(load=load, load_rate=50 * Gbps, sizes="pareto", duration=round(window / load))
+        for load in LOADS.values()
+    ]
     return Study(fabrics=fabrics, workloads=workloads, seeds=[1], title="Shoal, §7.3, epochs")
 
 
