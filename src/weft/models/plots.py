@@ -113,16 +113,26 @@ def _tdma(axes, guard=15 * us, hosts=24):
 
 
 def _compare(axes, entries=()):
-    known = [entry for entry in entries if entry.watts is not None or entry.dollars is not None]
-    spots = np.arange(len(known))
-    for offset, (what, unit) in enumerate((("watts", "W"), ("dollars", "$"))):
-        values = [entry.per_gbps(what) or 0 for entry in known]  # none printed, no bar
-        axes.barh(spots + 0.4 * offset, values, height=0.38, label=f"{unit} per Gb/s of bisection")
-    axes.set_yticks(spots + 0.2, [entry.name for entry in known], fontsize=7)
-    axes.set_xscale("log")
-    axes.invert_yaxis()
-    axes.set_title("no bar: not printed", fontsize=9)
-    axes.legend(frameon=False, fontsize=8)
+    """A panel for watts and one for dollars, each with its own axis; what nobody has printed is said."""
+    figure = axes.figure
+    axes.remove()
+    spots = np.arange(len(entries))
+    for panel, (what, unit) in zip(figure.subplots(1, 2, sharey=True), (("watts", "W"), ("dollars", "$")), strict=True):
+        values = [entry.per_gbps(what) for entry in entries]
+        most = max((value for value in values if value), default=1.0)
+        for spot, value in zip(spots, values, strict=True):
+            if value:
+                panel.barh(spot, value, height=0.7, color="#0072B2")
+                panel.text(value, spot, f" {value:.3g}", va="center", fontsize=7)
+            else:
+                panel.text(0.02 * most, spot, "not printed", va="center", fontsize=7, color="0.5")
+        panel.set_xlim(0, 1.25 * most)
+        panel.set_xlabel(f"{unit} per Gb/s of bisection")
+        panel.grid(axis="x", color="0.9")
+        panel.set_axisbelow(True)
+    figure.axes[0].set_yticks(spots, [entry.name for entry in entries], fontsize=7)
+    figure.axes[0].set_ylim(len(entries) - 0.5, -0.5)
+    figure.suptitle("Cost and power, each paper's own prices and years", x=0.01, ha="left", fontsize=10)
 
 
 _PICTURES: dict[str, Any] = {
