@@ -20,6 +20,7 @@ from typed import listed, prepared
 from weft.cli import COMMANDS, main
 from weft.report.plots import BANDS
 from weft.report.series import KINDS
+from weft.units import show_number
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -177,7 +178,7 @@ def test_the_readme_s_table_is_the_csv_s_beside_its_picture():
     points = [dict(zip(rows[0].split(","), row.split(","), strict=True)) for row in rows[1:]]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for point in points:
-        assert f"{float(point['mean']):.4g}" in text, point
+        assert f"| {show_number(float(point['mean']))} ± " in text, point
 
 
 @pytest.mark.parametrize("name", weft.__all__)
