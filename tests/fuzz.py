@@ -22,8 +22,8 @@ from unittest.mock import patch
 
 SECONDS = 20  # that one input may take
 WORDS = ("", "0", "-1", "1", "8", "nan", "inf", "1e400", "9" * 30, "é", "\udcff", "a\0b", "none", "true", "[]", "{}",
-         "{", "1ps", "3 parsecs", "-o", "--json", "../x", "/", "/dev/null", "x.csv", "x.toml", "x" * 300, "%s", "\n", ",",
-         "1,2", "fixed:2KB", "websearch", "node 3 at 1us", "2KB", "100Gbps", "1us", "0.5", "16")  # fmt: skip
+         "{", "1ps", "3 parsecs", "-o", "--json", "../x", "/", "/dev/null", "x.csv", "x.toml", "x" * 300, "%s", "\n",
+         ",", "1,2", "fixed:2KB", "websearch", "node 3 at 1us", "2KB", "100Gbps", "1us", "0.5", "16")  # fmt: skip
 CORPUS = {
     "trace.csv": b"flow,src,dst,bytes,start\n0,0,1,100,0\n1,2,3,2000,0.000001\n",
     "trace.cm": b"Nodes 8\nConnections 1\n0->5 id 1 start 0 size 2000\n",

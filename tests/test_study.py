@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import weft
 from dying import Dying
 from nobody import without_privileges
-from weft import foresight
-from weft import experiment
+from weft import experiment, foresight
 from weft.errors import BadInput, BadStudy, TooLarge, WeftError
 from weft.fabrics import FABRICS
 from weft.metrics.provenance import describe

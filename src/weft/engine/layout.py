@@ -59,4 +59,4 @@ def bits_beyond(words: np.ndarray, count: int) -> np.ndarray:
     """1 for each row of words of 64 bits in which a bit from `count` on is set."""
     bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape[:-1], -1), axis=-1,
                          bitorder="little")  # fmt: skip
-    return bits[..., count:].any(axis=-1).astype(np.int64)
+    return np.asarray(bits[..., count:].any(axis=-1), np.int64)

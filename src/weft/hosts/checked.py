@@ -6,7 +6,6 @@ Taken by `weft.engine.layout.check_limits`; networks add what their own tables a
 import numpy as np
 
 from weft.engine import calendar
-from weft.hosts.state import HAND
 
 FAR = 1 << 62
 
@@ -32,7 +31,7 @@ def limits(given: dict, waits, *, ports: int):
     ):  # fmt: skip
         yield name, world[name], low, high
     for name, low, high in (
-        ("next", -2 - many, many - 1), ("kind", 0, HAND), ("flow", -1, slots - 1), ("dst", -1, nodes),
+        ("next", -2 - many, many - 1), ("flow", -1, slots - 1), ("dst", -1, nodes),
         ("sub", 0, max(int(world["subflows"][0]) - 1, 0)), ("port", -1, max(ports - 1, nodes)), ("size", 0, 1 << 31),
         ("seq", -1, 1 << 31), ("id", -1, max(flow - 1, 0)), ("time", 0, FAR),
     ):  # fmt: skip
