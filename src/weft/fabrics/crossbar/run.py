@@ -25,6 +25,7 @@ class SwitchRun(Run):
     unit = "slots"
     budget = 64
     inspect_every = 1 << 12  # slots between two counts of the cells inside
+    inspect_samples = 16  # a count takes as long as some ten slots
 
     def __init__(self, fabric, demand, seed=0):
         super().__init__(fabric, demand, seed=seed, every=64 * fabric.slot)
