@@ -62,7 +62,7 @@ def _rates(result, kind):
 def _even(time, count):
     """The samples without the one before the last where the last came soon after it: a rate over a moment is noise."""
     gaps = np.diff(time)
-    if len(gaps) > 2 and gaps[-1] < gaps[:-1].max() / 2:
+    if len(gaps) > 2 and gaps[-1] < gaps[:-1].max():
         keep = np.r_[0 : len(time) - 2, len(time) - 1]
         return time[keep], count[keep]
     return time, count
