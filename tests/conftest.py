@@ -14,8 +14,8 @@ settings.load_profile("steady")
 
 LONG = (
     "cli/test_packet.py", "cli/test_stress.py", "cli/test_torture.py", "cli/test_typed.py", "fabrics", "papers",
-    "test_cluster.py", "test_docs.py", "test_examples.py", "test_extremes.py", "test_follow.py", "test_laws.py", "test_links.py", "test_programs.py",
-    "test_study.py",
+    "test_cluster.py", "test_docs.py", "test_examples.py", "test_extremes.py", "test_follow.py", "test_laws.py",
+    "test_links.py", "test_programs.py", "test_study.py",
 )  # fmt: skip
 QUICK = (  # though their folder is above
     "fabrics/crossbar/test_crossbar.py", "fabrics/packet/test_bounds.py", "fabrics/packet/test_settings.py",
