@@ -44,8 +44,9 @@ class Said(NamedTuple):
 
     @property
     def done(self) -> bool:
-        """Whether the command did what it was asked."""
-        return self.code == 0 and "Traceback" not in self.text
+        """Whether the command did what it was asked; a figure says with 1 that a claim differs."""
+        differs = re.search(r'^differs  \[|"verdict": "differs"', self.text, re.MULTILINE) is not None
+        return self.code == int(differs) and "Traceback" not in self.text
 
 
 class Command(NamedTuple):

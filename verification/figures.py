@@ -39,7 +39,7 @@ def main(arguments=None) -> int:
             out, line = io.StringIO(), name if scale == "small" else f"{name} --scale {scale}"
             with contextlib.redirect_stdout(out):
                 code = weft(["figure", name, "--scale", scale, "-o", options.output])
-            if code:
+            if code > 1:
                 return code
             print(f"\n{out.getvalue()}", flush=True)
             if out.getvalue() != said.get(line, "" if scale == "small" else out.getvalue()):

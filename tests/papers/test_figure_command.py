@@ -61,9 +61,18 @@ def test_a_figure_is_saved_and_its_runs_are_found_again(weft, quick, tmp_path):
 def test_the_other_papers_figures_answer_the_same_way(weft):
     code, out, _ = weft("figure", "fpga/latency", "--json")
     data = json.loads(out)
-    assert code == 0 and data["figure"] == "fpga/latency"
-    assert {claim["verdict"] for claim in data["claims"]} == {"reproduced", "differs"}
+    assert code == 1 and data["figure"] == "fpga/latency"
+    assert {claim["verdict"] for claim in data["claims"]} == {"printed", "differs"}
     assert data["series"][0]["ports"] == 8
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_claim_that_differs_makes_the_command_end_with_1(weft, monkeypatch, json):
+    from weft.papers.shoal import table1
+
+    assert weft("figure", "shoal/table1", *json)[0] == 0
+    monkeypatch.setattr(table1, "WITHIN", 0)
+    assert weft("figure", "shoal/table1", *json)[0] == 1
 
 
 @pytest.mark.parametrize(

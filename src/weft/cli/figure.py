@@ -37,8 +37,9 @@ def figure(
     """One figure of one paper, ours beside theirs.
 
     Every claim that the paper draws from the figure gets a verdict: reproduced, consistent (on a smaller rack, or under
-    a choice that the paper leaves open), differs, or not run. With `-o` the runs are kept, and only what is missing is
-    run.
+    a choice that the paper leaves open), differs, not resolved (the seeds do not agree), printed (nothing of it is
+    ours), fitted (a value was set by the numbers it is held against), or not run. With `-o` the runs are kept, and only
+    what is missing is run. Exits with 1 if a claim differs.
     """
     from weft import papers
 
@@ -65,7 +66,7 @@ def figure(
         picture = module.draw(answer.table).save(Path(output) / f"{name.replace('/', '-')}-{scale}.svg")
         if not common.json:
             say(f"drawn in {picture}, its numbers in {picture.with_suffix('.csv')}")
-    return 0
+    return int(any(claim["verdict"] == "differs" for claim in answer.claims))
 
 
 def _list(json):

@@ -273,7 +273,9 @@ def _claims(catalogue):
         for n in (8, 16, 32, 64, 96, 128)
         for rate in _RATES
     ]
-    best = max((b for b in built if b.outcome == "ok"), key=lambda b: (b.bandwidth, b.ports))
+    done = [b for b in built if b.outcome == "ok"]
+    most = max(b.bandwidth for b in done)
+    best = [f"{b.design}, {b.ports} x {b.rate // Gbps} Gb/s" for b in done if b.bandwidth == most]
     holds = [
         name
         for name, part in catalogue.parts.items()
@@ -288,8 +290,8 @@ def _claims(catalogue):
         "memory of the XCVU9P": room,
         "distance to the device, smislip": 100 * (1 - memory["smislip", 64] / room),
         "distance to the device, gcq": 100 * (1 - memory["gcq", 64] / room),
-        "best bandwidth built": best.bandwidth / (1000 * Gbps),
-        "best bandwidth built, which": f"{best.design}, {best.ports} x {best.rate // Gbps} Gb/s",
+        "best bandwidth built": most / (1000 * Gbps),
+        "best bandwidth built, which": "; ".join(best),
         "eq. (6) entries of Table VI within 0.1 %": sum(
             row.verdict != tables.NOT_KNOWN and abs(row.difference / float(row.printed)) < 1e-3
             for row in tables.beside("fpga", "VI", _table_6(catalogue)).rows

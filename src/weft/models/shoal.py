@@ -11,6 +11,7 @@ from weft.errors import BadInput, require
 from weft.models import tables
 from weft.models.limits import within
 from weft.models.parts import Bill, Catalogue
+from weft.schedule.rotation import rounds
 from weft.topology.fattree import folded_clos
 from weft.units import Gbps, Rate, Size, Time, ns, param, ps
 
@@ -179,24 +180,6 @@ def usable_rate(link: Rate, slot: Time, guard: Time):
     return link * (slot - guard) / slot
 
 
-def aware_shifts(nodes: int) -> list[int | None]:
-    """Appendix A's order of the shifts of an epoch, None an empty slot, so that feedback finds the newest cell."""
-    half = nodes // 2
-    if nodes % 2:
-        return [*range(1, half + 1), *range(nodes - 1, half, -1)]
-    return [*range(1, half + 1), *range(nodes - 1, half, -1), None]
-
-
-def feedback_gap(shifts: list[int | None]) -> int:
-    """Fewest slots between i -> j and the next j -> i in a schedule of shifts, taking the epoch as a circle.
-
-    A shift that is its own inverse answers one epoch later.
-    """
-    nodes = max(shift for shift in shifts if shift) + 1
-    at = {shift: slot for slot, shift in enumerate(shifts) if shift}
-    return min((at[nodes - shift] - at[shift] - 1) % len(shifts) + 1 for shift in at)
-
-
 def epochs_to_uniform(nodes: int) -> int:
     """Age in epochs from which a flow may use every queue: 2^age reaches the bound N on a queue (§3.3.3)."""
     age = 0
@@ -304,7 +287,7 @@ def _claims(catalogue):
     rack, thrice = PricedRack(), PricedRack(nic=3)
     straw = (catalogue or Catalogue.named(CATALOGUE))["chassis switch"]
     watts = rack.watts(catalogue)
-    shifts = aware_shifts(512)
+    even, odd = rounds(512, 1, 1), rounds(511, 1, 1)  # the schedules that racks with a slot of delay run
     prototype_slot = 12 * 6400 * ps
     return {
         "power, packet network": watts["packet"] / 1e3,
@@ -338,8 +321,8 @@ def _claims(catalogue):
         "prototype slot, usable": (12 - 1 - 3) * 6400 * ps / ns,
         "prototype epoch": epoch(8, prototype_slot) / (1000 * ns),
         "most a node carries": usable_rate(100 * Gbps, 23_250 * ps, 2_750 * ps) / Gbps,
-        "empty slots, even N": 512 * shifts.count(None) / len(shifts),
-        "feedback gap, odd N": feedback_gap(aware_shifts(511)) / (510 / 2),
+        "empty slots, even N": 512 * (1 - (even.last - even.first).sum() / (512 * even.slots)),
+        "feedback gap, odd N": odd.gap() / (510 / 2),
         "epochs until a flow spreads evenly": epochs_to_uniform(512) / np.log2(512),
     }
 

@@ -10,6 +10,9 @@ A claim's verdict is one word:
 - *reproduced*: the printed number or trend comes out, at the paper's scale and under its conditions;
 - *consistent*: it comes out, but on a smaller rack, or under a choice that the paper leaves open;
 - *differs*: it does not, and the page says by how much and, as far as we know, why;
+- *not resolved*: the interval over the seeds holds the printed number and others that would differ from it;
+- *printed*: nothing of it is ours: the numbers held against the sentence are the paper's own;
+- *fitted*: a value of ours was set by the very numbers that it is held against;
 - *not run*: it needs something that this figure does not run.
 """
 
@@ -24,7 +27,7 @@ from weft.papers.fpga import FIGURES as FPGA
 from weft.papers.fpga import tabulate
 
 SCALES = ("small", "paper")
-VERDICTS = ("reproduced", "consistent", "differs", "not run")
+VERDICTS = ("reproduced", "consistent", "differs", "not resolved", "printed", "fitted", "not run")
 MODULES = {
     "shoal/9": "shoal.fig09",
     "shoal/10": "shoal.fig10",
@@ -38,6 +41,7 @@ MODULES = {
     "shoal/table1": "shoal.table1",
     "shoal/repair": "shoal.repair",
     "shoal/readings": "shoal.readings",
+    "shoal/baselines": "shoal.baselines",
     "shoal/epochs": "shoal.epochs",
     "shoal/fairness": "shoal.fairness",
     "stardust/7": "stardust.fig07",

@@ -77,9 +77,13 @@ def _mean(table):
 
 
 def _queues(table):
-    over = [row["max_queue"] - row["senders"] for row in table]
-    longest = table[-1]["max_queue"]
-    return max(over) <= 1, f"longest queue {longest} cells with {table[-1]['senders']} senders; never above 1 + senders"
+    """A line through 0 within a cell or a twentieth; and none above 1 + senders, at which a run would have ended."""
+    m, longest = (np.array([row[key] for row in table], float) for key in ("senders", "max_queue"))
+    slope = (m * longest).sum() / (m * m).sum()
+    off = np.abs(longest - slope * m)
+    linear = slope > 0.5 and (off <= np.maximum(1, longest.max() / 20)).all()
+    said = f"{slope:.3f} cells a sender, at most {off.max():.1f} cells off; {longest[-1]:.0f} with {m[-1]:.0f} senders"
+    return bool(linear and (longest <= 1 + m).all()), said
 
 
 CLAIMS = [

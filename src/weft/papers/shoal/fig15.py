@@ -1,10 +1,12 @@
 """Shoal, Fig. 15: short flows' completion and long flows' goodput against load, beside DCTCP, DCQCN, NDP and a torus.
 
 The packet networks have half of Shoal's rate, 50 Gb/s a node, as in §7.3, on a leaf-spine with full bisection; all
-carry the same flows, so that a load is one of 50 Gb/s. The length of links is not stated: theirs take 100 ns. The
-torus, which §7.3 compares in words, has 100 Gb/s a node in all and R2C2's parameters as we assume them: the paper gives
-none. What flows may send before they have a rate decides most, so it is read in two ways: all that the node can, or as
-much as one of its ports can.
+carry the same flows, so that a load is one of 50 Gb/s. The length of links is not stated: theirs take 100 ns, and
+Shoal's none, as its cells arrive at the end of their slot. A run goes on until all of its flows are done; after the
+last arrival the load only falls. Other readings of §7.3 are in `shoal/baselines`. The torus, which §7.3 compares in
+words, has 100 Gb/s a node in all and R2C2's parameters as we assume them: the paper gives none. What flows may send
+before they have a rate decides most, so it is read in two ways: all that the node can, or as much as one of its ports
+can.
 """
 
 from dataclasses import replace
@@ -25,36 +27,44 @@ COLUMNS = (
 LINES = ("mean_us", "p99_us", "p99.9_us", "goodput_gbps")
 SERIES = tuple(Series(x, y, "system") for y in LINES for x in ("load_50", "load_100"))
 OFFERED = (10, 20, 30, 40, 50, 60, 80, 100)  # Gb/s that a node sends, on average
-BASELINES = {"DCTCP": "dctcp@shoal-nsdi19", "DCQCN": "dcqcn@shoal-nsdi19", "NDP": "ndp@shoal-nsdi19"}
+BASELINES = {  # a "congestion window size of 35 packets" is a cap for both; of NDP §7.3 says "initial window size"
+    "DCTCP": "dctcp@shoal-nsdi19:max_window=35", "DCQCN": "dcqcn@shoal-nsdi19", "NDP": "ndp@shoal-nsdi19",
+}  # fmt: skip
 
 TORUS, FROM_PORT = "R2C2", "R2C2, port rate"  # tori: new flows at the rate of the node, or of a port
 
 
-def _size(scale) -> tuple[int, int]:
+def size(scale) -> tuple[int, int]:
     """Nodes and flows."""
     return (512, 1_000_000) if at_paper_scale(scale) else (64, 8_000)
 
 
-def _flows(offered, flows):
+def flows_of(offered, flows) -> list[Poisson]:
+    """So many flows at each of the rates, in Gb/s a node."""
     return [Poisson(load=rate / 100, load_rate=100 * Gbps, sizes="pareto", flows=flows) for rate in offered]
+
+
+def network(nodes, transport) -> Packet:
+    """A packet network of §7.3 for so many nodes: half of Shoal's rate, full bisection."""
+    common = {"hosts": nodes, "topology": "leafspine", "link": 50 * Gbps, "delay": 100 * ns, "mtu": 1500}
+    return Packet(**common, radix=64 if nodes == 512 else 16, transport=transport)
 
 
 def racks(scale="small"):
     """Shoal's side: Poisson arrivals of Pareto flows, 10 to 100 Gb/s a node."""
-    nodes, flows = _size(scale)
-    return Study(fabrics=[rack(nodes)], workloads=_flows(OFFERED, flows), seeds=[1], title="Shoal, Figs. 15 and 16")
+    nodes, flows = size(scale)
+    return Study(fabrics=[rack(nodes)], workloads=flows_of(OFFERED, flows), seeds=[1], title="Shoal, Figs. 15 and 16")
 
 
 def study(scale="small"):
     """The same, and the baselines under what 50 Gb/s a node can carry."""
-    nodes, flows = _size(scale)
-    common = {"hosts": nodes, "topology": "leafspine", "link": 50 * Gbps, "delay": 100 * ns, "mtu": 1500}
-    networks = [Packet(**common, radix=64 if nodes == 512 else 16, transport=name) for name in BASELINES.values()]
+    nodes, flows = size(scale)
+    networks = [network(nodes, name) for name in BASELINES.values()]
     carried = [rate for rate in OFFERED if rate <= 50]
-    pairs = [(rack(nodes), workload) for workload in _flows(OFFERED, flows)]
+    pairs = [(rack(nodes), workload) for workload in flows_of(OFFERED, flows)]
     torus = Torus(dimensions=(8, 8, 8) if nodes == 512 else (4, 4, 4), link=100 * Gbps, delay=100 * ns)
     networks += [torus, replace(torus, first=torus.rate)]
-    pairs += [(network, workload) for network in networks for workload in _flows(carried, flows)]
+    pairs += [(one, workload) for one in networks for workload in flows_of(carried, flows)]
     fabrics, workloads = zip(*pairs, strict=True)
     return Study(fabrics=fabrics, workloads=workloads, seeds=[1], paired=True, title="Shoal, Fig. 15")
 

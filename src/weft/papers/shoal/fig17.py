@@ -3,23 +3,26 @@
 Nodes fail before the first flow (§7.3, L = 1), as many as the share says, drawn from the seed. What becomes of the
 traffic of the dead is not said, so there are three readings: *survivors* offer L = 1 among themselves; *discarded*, as
 in the authors' simulator, is the traffic of a whole rack without the flows that touch a dead node; *all* is that with
-them, and they never finish. The load is one of 50 Gb/s.
+them, and they never finish. The load is one of 50 Gb/s. Ratios are to the whole rack of the same seed, which also
+draws the dead: their mean over the seeds, and the interval that holds the mean of many with 95 % (Student's t).
 """
 
 import numpy as np
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import marks_only, near, printed, rack
+from weft.papers.shoal import marks_only, printed, rack
 from weft.study import Study
 from weft.units import Gbps, us
 from weft.workload import Survivors
 
 COLUMNS = (
-    "offered", "dead", "flows", "realised_gbps", "tail_us", "goodput_gbps", "tail_ratio", "goodput_ratio", "unfinished",
+    "offered", "dead", "seeds", "flows", "realised_gbps", "tail_us", "goodput_gbps", "tail_ratio", "tail_off",
+    "goodput_ratio", "goodput_off", "unfinished",
 )  # fmt: skip
 SERIES = tuple(Series("dead", y, "offered") for y in ("tail_us", "goodput_gbps", "tail_ratio", "goodput_ratio"))
 DEAD = (0, 10, 20, 30, 40, 50)  # per cent
 OFFERED = ("survivors", "discarded", "all")
+WITHIN = 0.1  # of the printed ratio
 
 
 def plan(dead):
@@ -28,11 +31,11 @@ def plan(dead):
 
 
 def study(scale="small"):
-    """Six shares of dead nodes under three readings of what is offered."""
-    return runs_of(*((512, 31_250 * us) if at_paper_scale(scale) else (64, 1_000 * us)))
+    """Six shares of dead nodes under three readings of what is offered, under several seeds."""
+    return runs_of(*((512, 31_250 * us, 3) if at_paper_scale(scale) else (64, 1_000 * us, 5)))
 
 
-def runs_of(nodes, window):
+def runs_of(nodes, window, seeds=1):
     """The study on a rack of any size, flows arriving during `window`."""
     fabrics, workloads = [], []
     for offered in OFFERED:
@@ -40,7 +43,8 @@ def runs_of(nodes, window):
             fabrics.append(rack(nodes, fail=plan(dead)))
             options = {"load": 1.0, "load_rate": 50 * Gbps, "duration": window, "drain": window // 2}
             workloads.append(Survivors(dead=plan(dead) or "", offered=offered, **options))
-    return Study(fabrics=fabrics, workloads=workloads, seeds=[1], paired=True, title="Shoal, Fig. 17")
+    seeds = range(1, seeds + 1)
+    return Study(fabrics=fabrics, workloads=workloads, seeds=seeds, paired=True, title="Shoal, Fig. 17")
 
 
 def share(row):
@@ -54,10 +58,12 @@ def _living(row):
 
 
 def measure(runs):
-    """A row per run, and the ratio of its tail and goodput to those of the whole rack under the same reading."""
-    table = [
+    """A row per share and reading: means over the seeds, of tail and goodput and of their ratios to the whole rack's,
+    and half the width of the interval of each ratio."""
+    found = [
         {
             "nodes": row["fabric.nodes"],
+            "seed": row["seed"],
             "offered": row["workload.offered"],
             "dead": share(row),
             "flows": row["flows.all"],
@@ -68,12 +74,36 @@ def measure(runs):
         }
         for row in runs.rows
     ]
-    whole = {row["offered"]: row for row in table if row["dead"] == 0}
-    for row in table:
-        for ratio, key in (("tail_ratio", "tail_us"), ("goodput_ratio", "goodput_gbps")):
-            base = whole[row["offered"]][key]
-            row[ratio] = None if row[key] is None or not base else row[key] / base
+    whole = {(row["offered"], row["seed"]): row for row in found if row["dead"] == 0}
+    table = []
+    for offered in OFFERED:
+        for dead in DEAD:
+            same = [row for row in found if row["offered"] == offered and row["dead"] == dead]
+            line = {"nodes": same[0]["nodes"], "offered": offered, "dead": dead, "seeds": len(same)}
+            for key in ("flows", "realised_gbps", "tail_us", "goodput_gbps", "unfinished"):
+                line[key] = _mean([row[key] for row in same])
+            for name, key in (("tail", "tail_us"), ("goodput", "goodput_gbps")):
+                pairs = [(row[key], whole[offered, row["seed"]][key]) for row in same]
+                ratios = [own / base for own, base in pairs if own and base]
+                line[f"{name}_ratio"], line[f"{name}_off"] = interval(ratios)
+            table.append(line)
     return table
+
+
+def _mean(values):
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def interval(values) -> tuple:
+    """(mean, half the width of its 95 % interval) of draws from about a normal distribution; None where too few."""
+    if len(values) < 2:
+        return (values[0] if values else None), None
+    return float(np.mean(values)), float(STUDENT[len(values)] * np.std(values, ddof=1) / len(values) ** 0.5)
+
+
+# 97.5 % points of Student's t, by the number of values
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 
 
 def draw(table):
@@ -102,6 +132,21 @@ def _at(table, offered, dead):
     return next(row for row in table if row["offered"] == offered and row["dead"] == dead)
 
 
+def resolved(ratio, off, theirs):
+    """True if the whole interval is within a tenth of what is printed, False if none of it is, else not resolved."""
+    low, high = theirs * (1 - WITHIN), theirs * (1 + WITHIN)
+    if off is None:
+        return "not resolved"
+    if ratio + off < low or ratio - off > high:
+        return False
+    return True if low <= ratio - off and ratio + off <= high else "not resolved"
+
+
+def _shown(row, name):
+    off = row[f"{name}_off"]
+    return f"{row[f'{name}_ratio']:.2f}" + ("" if off is None else f" ± {off:.2f}")
+
+
 def _tail(offered, dead):
     """A tenth either way, as for the other tails."""
 
@@ -109,8 +154,9 @@ def _tail(offered, dead):
         row = _at(table, offered, dead)
         if row["tail_ratio"] is None:
             return "not run", "too few short flows"
-        said = f"{row['tail_ratio']:.2f}x: {row['tail_us']:.4g} us, {row['realised_gbps']:.3g} Gb/s offered"
-        return near(row["tail_ratio"], printed("fig17")[f"tail_{dead}"], 0.1), said
+        said = f"{_shown(row, 'tail')} over {row['seeds']} seeds: {row['tail_us']:.4g} us, "
+        said += f"{row['realised_gbps']:.3g} Gb/s offered"
+        return resolved(row["tail_ratio"], row["tail_off"], printed("fig17")[f"tail_{dead}"]), said
 
     return check
 
@@ -124,9 +170,13 @@ def _goodput(offered):
         if len(rows) < 3 or dead[-1] != 50:
             return "not run", "too few long flows"
         half = printed("fig17")["goodput_50"]
-        off = np.abs(ratio - (1 - (1 - half) * dead / 50)).max()
-        said = ", ".join(f"{r:.2f} at {d:.0f} %" for d, r in zip(dead, ratio, strict=True))
-        return bool(near(ratio[-1], half, 0.1) and off <= 0.1), f"of the whole rack's: {said}"
+        spread = np.array([row["goodput_off"] or 0 for row in rows])
+        away = np.abs(ratio - (1 - (1 - half) * dead / 50))
+        said = "of the whole rack's: " + ", ".join(f"{_shown(row, 'goodput')} at {row['dead']} %" for row in rows)
+        end = resolved(ratio[-1], rows[-1]["goodput_off"], half)
+        if end is False or (away - spread > WITHIN).any():
+            return False, said
+        return True if end is True and (away + spread <= WITHIN).all() else "not resolved", said
 
     return check
 
