@@ -173,3 +173,23 @@ def test_pausing_as_the_last_resort_loses_nothing():
     assert seen.sections["fabric_use"]["paused_slots"] > 0
     assert seen.carried["lost"] == 0 and not any(seen.monitors.values())
     assert fabric.link == 10 * Gbps
+
+
+# monitors
+
+
+@pytest.mark.parametrize(("law", "doctor"), [
+    ("conservation", lambda state: state.links["count"].__setitem__(3, state.links["count"][3] + 1)),
+    ("credits_conserved", lambda state: state.voqs["balance"].__setitem__(0, state.voqs["balance"][0] + 1)),
+    ("credits_conserved", lambda state: state.voqs["want"].__setitem__(5, state.voqs["want"][5] + 1)),
+    ("no_cell_lost", lambda state: state.world.__setitem__("lost_route", 1)),
+    ("reassembly_bounded", lambda state: state.adapters_["most"].__setitem__(1, 1 << 30)),
+    ("delivered_as_offered", lambda state: state.traffic["received"].__setitem__(0, -1)),
+])  # fmt: skip
+def test_monitors_notice_a_state_that_was_doctored(law, doctor):
+    fabric = Stardust(hosts=16)
+    run = fabric.prepare(Incast(fan_in=9, bytes=50 * KB).draw(nodes=16, link=fabric.link, seed=1), seed=1)
+    run.advance(until=40 * us)
+    assert not any(run.monitors(True).values())
+    doctor(run.state)
+    assert run.monitors(True)[law] > 0

@@ -158,6 +158,7 @@ class FabricRun(Run):
             flying = int(np.bitwise_count(state.flying).sum())
             laws["conservation"] += int(flying + int(state.links["count"].sum()) != int(world["inside"]))
             laws["reassembly_bounded"] = int(state.adapters_["most"].max() > bounds.reassembly(fabric))
+        laws["delivered_as_offered"] = checked.miscounted(state) if thorough and not self.open_loop else 0
         if not self.open_loop:
             packets = int(world["conserved_in"] - world["conserved_out"])
             laws["conservation"] += int(not 0 <= packets <= int(world["alive"]))
