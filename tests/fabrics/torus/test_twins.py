@@ -28,6 +28,7 @@ controls = st.fixed_dictionaries(
         "headroom": st.sampled_from([0.0, 0.05, 0.3]),
         "period": st.sampled_from([700 * ns, 5 * us, 60 * us]),
         "broadcast": st.sampled_from([0, 16, 84]),
+        "loss": st.sampled_from([0.0, 0.0, 0.01]),
         "trees": st.integers(1, 4),
         "buffer": st.sampled_from([None, None, 3, 40]),
         "notice": st.sampled_from([1 * us, 30 * us]),

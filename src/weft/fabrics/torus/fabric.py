@@ -13,7 +13,7 @@ from weft.fabrics.base import Fabric
 from weft.fabrics.network.failures import Change, plan
 from weft.fabrics.network.settings import WIRE
 from weft.fabrics.torus import bounds
-from weft.fabrics.torus.settings import ONE, settings
+from weft.fabrics.torus.settings import CHANCES, ONE, settings
 from weft.parameters import Parameter, Shape
 from weft.topology.graph import Topology
 from weft.topology.torus import Grid, shapes
@@ -58,6 +58,7 @@ class Torus(Fabric):
     period: Time = param(500 * us, "time between two computations of rates; r2c2")
     broadcast: Size = param(16, "bytes of the announcement of a flow's start or end; r2c2")
     trees: int = param(4, "trees that a node announces along, in turn; r2c2")
+    loss: float = param(0.0, "share of the copies of broadcasts that are lost; r2c2")
     notice: Time = param(500 * us, "time after which a sender knows of a loss, and sends again; r2c2")
     weights: tuple[int, ...] = param((1,), "weight of the flows of class 0, 1, …; the last counts for all further ones")
     strict: bool = param(False, "whether flows of a higher class get their rates first; r2c2")
@@ -81,6 +82,9 @@ class Torus(Fabric):
             require(0 < value <= LATEST >> 1, name, "more than 0 and at most 26 days", value)
         require(0 <= self.converge <= LATEST >> 1, "converge", "0 or more and at most 26 days", self.converge)
         require(0 <= self.broadcast <= 65535, "broadcast", "from 0 to 65535 bytes", self.broadcast)
+        require(isfinite(self.loss) and 0 <= self.loss < 1, "loss", "from 0 to below 1", self.loss)
+        often = self.loss_chance > ONE * 9 // 10
+        require(not often, "loss", "such that one broadcast in ten comes to all nodes", self.loss)
         require(1 <= self.trees <= 64, "trees", "from 1 to 64", self.trees)
         require(1 <= len(self.weights) <= MOST_CLASSES, "weights", f"1 to {MOST_CLASSES} numbers", self.weights)
         for weight in self.weights:
@@ -216,6 +220,14 @@ class Torus(Fabric):
         mask = self.grid.toward(alive)
         return self.grid.first_dimension(mask) if self.routing == "dimension" else mask
 
+    @property
+    def loss_chance(self) -> int:
+        """Parts of CHANCES: how many broadcasts lose a copy somewhere; by multiplication, the same on any machine."""
+        whole = 1.0
+        for _ in range(self.nodes - 1):
+            whole *= 1.0 - self.loss
+        return int((1.0 - whole) * CHANCES)
+
     def ideal(self, flows) -> np.ndarray:
         """(flows,) int64 ps: no flow can be faster in an empty torus."""
         return bounds.ideal(self, flows)
@@ -329,6 +341,7 @@ class Torus(Fabric):
             "classes_of_flows": classes,
             "strict": self.strict,
             "demand": self.demand or 0,
+            "loss_chance": self.loss_chance,
             "start_rate": min(self.link, self.first or self.link, self.demand or self.link),
             "free_entry": -1,
         }

@@ -10,15 +10,18 @@
     losses     are made known to the sender after `notice`; it sends the packet again at once, and the next one later.
 
 A broadcast is not a packet of its own at every hop. It takes its bytes on every link of the tree at the moment it is
-sent, and passes what waits there: it is heard by the farthest node a delay and its own time later for every hop.
+sent, and passes what waits there: it is heard by the farthest node a delay and its own time later for every hop. Where
+copies are lost, the sender hears of it after `notice` and broadcasts again.
 """
 
 import numpy as np
 
 from weft.engine import events
 from weft.engine.jit import part
+from weft.engine.random import below, word
 from weft.fabrics.network.state import port_at
 from weft.fabrics.torus import water
+from weft.fabrics.torus.settings import CHANCES, LOSS_STREAM
 from weft.fabrics.torus.state import (
     ANNOUNCED,
     FORGET,
@@ -50,6 +53,8 @@ from weft.hosts.flow import (
 )
 from weft.hosts.state import LOST, TURN, flow_at, host_at, packet_at, rows, sub_at, traffic_at
 
+LOSSES = np.uint64(LOSS_STREAM)
+
 # fields of a subflow, by what they are here: `stamp` is when the last packet was sent, `target` its bytes, `pulled` the
 # entry, `window_end` the moment at which all know of the flow
 
@@ -63,7 +68,19 @@ def hopeless(s, slot):
 
 @part
 def announce(s, src):
-    """Broadcast from a node. The moment at which the last node hears of it."""
+    """Broadcast from a node, again if a copy is lost. The moment at which the last node hears of it."""
+    late = np.int64(0)
+    while True:
+        _cast_out(s, src)
+        if below(word(s.key ^ LOSSES, s.broadcasts), CHANCES) >= s.loss_chance:
+            return s.now + late + farthest(s)[src] * s.broadcast_hop
+        s.lost_broadcasts += 1
+        late += s.notice
+
+
+@part
+def _cast_out(s, src):
+    """Put a copy of a broadcast on every link of the next tree of a node."""
     tree = calls(s)[src] % s.trees
     calls(s)[src] += 1
     s.broadcasts += 1
@@ -74,7 +91,6 @@ def announce(s, src):
             port = port_at(s, port_of(s)[node, branch(s)[mask, tree]] ^ 1)
             if port.up == 1:
                 port.busy = max(port.busy, s.now) + s.broadcast_time
-    return s.now + farthest(s)[src] * s.broadcast_hop
 
 
 @part

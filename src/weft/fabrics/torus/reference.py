@@ -9,11 +9,13 @@ from functools import partial
 from typing import ClassVar
 
 from weft.fabrics.network.reference.port import Port
+from weft.fabrics.torus.settings import CHANCES, LOSS_STREAM
 from weft.hosts.reference import Hosts
 from weft.hosts.reference.dcqcn import RdmaNic
 from weft.hosts.reference.dctcp import Dctcp
 from weft.hosts.reference.flow import Flow
 from weft.hosts.reference.tcp import Tcp
+from weft.random import below_one, word
 from weft.units import wire_time
 
 ONE = 1 << 20
@@ -262,7 +264,16 @@ class Network(Hosts):
     # what everybody knows
 
     def announce(self, src):
-        """Broadcast along the next tree of a node; when the last one hears of it."""
+        """Broadcast from a node until no copy is lost; when the last one hears of it."""
+        late, chance = 0, self.fabric.loss_chance
+        while True:
+            heard = self.broadcast(src)
+            if below_one(word(self.key ^ LOSS_STREAM, self.broadcasts), CHANCES) >= chance:
+                return heard + late
+            late += self.fabric.notice
+
+    def broadcast(self, src):
+        """Broadcast along the next tree of a node; when the last one would hear of it."""
         tree, self.calls[src] = self.calls[src] % self.fabric.trees, self.calls[src] + 1
         self.broadcasts += 1
         took = wire_time(self.fabric.broadcast, self.fabric.rate)

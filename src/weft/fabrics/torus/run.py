@@ -1,11 +1,13 @@
 """A torus at work."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from numba import typeof, types
 
 from weft.engine import loop, memory
+from weft.engine.layout import Grows, check_same
 from weft.engine.views import bind
 from weft.fabrics.network.run import ROWS_FULL, SLOTS_FULL, NetworkRun
 from weft.fabrics.torus import kernel
@@ -20,6 +22,10 @@ class TorusRun(NetworkRun):
     """Nodes, links and flows of a torus under way."""
 
     tables = st.TABLES
+    grows: ClassVar[Grows] = {
+        **NetworkRun.grows, "waypoint": (("rows", 0),), "entries": (("entries", 0),),
+        "loads": (("loads", 0),), "members": (("loads", 0),),
+    }  # fmt: skip
 
     def __init__(self, fabric, flows, seed=0):
         super().__init__(fabric, flows, seed)
@@ -139,6 +145,40 @@ class TorusRun(NetworkRun):
         while len(self.state.entries) < flows + LEAST:
             self._longer("entries")
 
+    # checkpoints
+
+    def check(self, given):
+        super().check(given)
+        laid = self.arrays()
+        check_same({name: laid[name] for name in ("picks", "port_of", "to_of", "back", "branch", "weights")}, given)
+        check_same({name: laid[name] for name in ("capacity",)}, given)
+
+    def limits(self, given):
+        yield from super().limits(given)
+        world, entries, nodes = given["world"], given["entries"], self.fabric.nodes
+        many, loads, slots = len(entries), len(given["loads"]), len(given["flows"])
+        yield "toward", given["toward"], 0, (1 << self.fabric.grid.degree) - 1
+        yield "waypoint", given["waypoint"], -1, nodes - 1
+        yield "used_entries", world["used_entries"], 0, many
+        yield "free_entry", world["free_entry"], -1, many - 1
+        yield "used_loads", world["used_loads"], 0, loads
+        for name, low, high in (
+            ("slot", 0, slots - 1), ("src", 0, nodes - 1), ("dst", 0, nodes - 1), ("next", -1, many - 1),
+            ("klass", 0, len(self.fabric.weights) - 1), ("weight", 0, max(self.fabric.weights)), ("first", 0, loads),
+            ("count", 0, len(given["ports"])), ("spread", 0, int(world["valiant"][0])),
+        ):  # fmt: skip
+            yield f"entries.{name}", entries[name], low, high
+        inside = entries["spread"] == 0
+        yield "entries.count", (entries["first"] + entries["count"])[inside & (entries["state"] == st.TOLD)], 0, loads
+        yield "loads.port", given["loads"]["port"], 0, len(given["ports"]) - 1
+        yield "crossing", given["crossing"].sum(), 0, loads
+        yield "farthest", given["farthest"], 0, nodes
+        yield "calls", given["calls"], 0, 1 << 62
+        rows = given["rows"]
+        yield "rows.seq", rows["seq"][rows["kind"] >= st.KNOWN], 0, max(many - 1, 0)
+        if self.own:
+            yield "subs.pulled", given["subs"]["pulled"], 0, many - 1
+
     # what was seen
 
     def monitors(self, thorough=True):
@@ -164,6 +204,7 @@ class TorusRun(NetworkRun):
             data = int(world["crossed"])
             told = {
                 "broadcasts": int(world["broadcasts"]),
+                "broadcasts_lost": int(world["lost_broadcasts"]),
                 "broadcast_bytes": broadcast,
                 "broadcast_share": broadcast / (broadcast + data) if data else 0.0,
                 "computations": int(world["computations"]),

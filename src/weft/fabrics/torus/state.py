@@ -50,6 +50,7 @@ PARAMETERS = (
     "strict",
     "demand",
     "start_rate",
+    "loss_chance",
 )
 PLACES = (
     "settled",  # 1 once nothing is going to fail or be repaired any more, and routes know it
@@ -57,7 +58,7 @@ PLACES = (
     "stale",  # 1 if flows have come or gone since the last computation
     "free_entry", "used_entries", "used_loads",
 )  # fmt: skip
-COUNTERS = ("abandoned", "crossed", "broadcasts", "computations", "frozen_ports")
+COUNTERS = ("abandoned", "crossed", "broadcasts", "lost_broadcasts", "computations", "frozen_ports")
 NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS)
 
 FROM_NETWORK = ("ports", "buffered", "pool")
