@@ -35,6 +35,10 @@ CORPUS = {
 }
 
 
+class Late(BaseException):
+    """An input takes too long; nothing that is thrown at catches it."""
+
+
 class Stopped(Exception):
     """A run would begin here."""
 
@@ -266,7 +270,7 @@ def throw(fuzz: Fuzz, seed: int, number: int):
     signal.alarm(SECONDS)
     try:
         tried, code, printed = kind(draw)
-    except TimeoutError:
+    except Late:
         return kind.__name__, f"took more than {SECONDS} s"
     except BaseException:
         return kind.__name__, traceback.format_exc(limit=-4)
@@ -282,7 +286,7 @@ def throw(fuzz: Fuzz, seed: int, number: int):
 
 
 def _late(number, frame):
-    raise TimeoutError
+    raise Late
 
 
 def main() -> int:
@@ -297,7 +301,12 @@ def main() -> int:
     wrong, began, cpu = 0, time.monotonic(), time.process_time()
     with tempfile.TemporaryDirectory() as room:
         fuzz = Fuzz(Path(room))
-        with patch("weft.engine.loop.advance", stop), patch("weft.papers.answer", stop):
+        import weft.study  # noqa: F401 - to be patched
+
+        places = ("weft.engine.loop.advance", "weft.experiment.run", "weft.study.run", "weft.papers.answer")
+        with contextlib.ExitStack() as stopped:
+            for place in places:
+                stopped.enter_context(patch(place, stop))
             for number in range(given.inputs) if given.only is None else [given.only]:
                 found = throw(fuzz, given.seed, number)
                 if found is not None:
