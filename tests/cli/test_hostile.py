@@ -154,7 +154,7 @@ def test_a_flag_that_means_nothing_is_refused_even_if_it_is_not_needed(weft, her
     refused(weft(*tokens))
 
 
-GIVEN = {"load": 0.5, "bytes": 1000, "path": "x.csv"}
+GIVEN = {"load": 0.5, "bytes": 1000, "path": "x.csv", "model": "bert-tiny"}
 
 
 @pytest.mark.parametrize("value", [-1, -(2**62)])
@@ -165,7 +165,7 @@ def test_no_description_takes_a_number_below_nothing(value):
         things.append(build(cls, {name: GIVEN.get(name, 2) for name in needed}))
     for thing in things:
         for one in parameters(type(thing)):
-            if one.kind in ("int", "float", "time", "rate", "size"):
+            if one.kind in ("int", "float", "time", "rate", "size") and not one.many:
                 with pytest.raises(WeftError):
                     replace(thing, **{one.name: value})
                     pytest.fail(f"{type(thing).__name__}.{one.name}")
@@ -295,8 +295,8 @@ def test_a_csv_that_is_none_gets_a_sentence_of_bounded_length(weft, here, tokens
 
 
 def test_a_trace_without_an_end_meets_the_limit(weft, here):
-    said = refused(weft(*CSVS["trace"][:-1], "/dev/zero", "--memory", "60MB"))
-    assert "/dev/zero must fit in 60 MB of memory, not need " in said
+    said = refused(weft(*CSVS["trace"][:-1], "/dev/zero", "--memory", "300MB"))
+    assert "/dev/zero must fit in 300 MB of memory, not need " in said
 
 
 def test_a_file_larger_than_memory_is_not_read(here):
@@ -361,7 +361,7 @@ def test_whatever_is_edited_in_the_call_of_a_checkpoint_gets_a_sentence(weft, st
         return
     said = weft("resume", "r")
     assert said.code == 2 or value == dict.get(describe_call(run.fabric, SOME, 0, None), key), said
-    assert said.code == 0 or said.err.count("\n") == 1, said
+    assert said.code == 0 or len([line for line in said.err.splitlines() if line[:5] != "note:"]) == 1, said
 
 
 @pytest.mark.parametrize("field", ["nodes", "link", "channels", "rules", "fail", "ber", "delay"])
@@ -445,6 +445,7 @@ INDICES = {  # arrays that lead into tables, and columns or fields of them, whos
     "crossbar": ("free", "queue", "cells", "info", "active", "before", "owner", "mate", "flow_next", "level"),
     "packet": ("due", "heap", "heads", "rows", "flows", "hosts", "ports", "table", "group", "choices", "order"),
     "merchant": ("due", "heap", "heads", "rows", "flows", "hosts", "ports", "table", "group", "choices"),
+    "torus": ("due", "heap", "heads", "rows", "flows", "hosts", "ports"),
     "ideal": ("live",),
     "stardust": ("due", "heap", "heads", "rows", "flows", "hosts"),
     "tdma": ("head", "tail", "next", "frm", "to", "path", "many", "clock"),

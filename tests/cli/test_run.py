@@ -33,7 +33,7 @@ def test_a_run_prints_one_json_object_with_the_keys_that_others_rely_on(weft):
     assert (data["finished"], data["unfinished"]) == (40, 0)
     assert len(data["fingerprint"]) == 32
     for size in ("all", "short", "long"):
-        assert list(data["fct_us"][size]) == ["mean", "p50", "p99", "p99.9", "max"]
+        assert list(data["fct_us"][size]) == ["mean", "sd", "p50", "p90", "p95", "p99", "p99.9", "max"]
     assert data["goodput_gbps"]["long"]["mean"] > 0
     assert {"mean", "min", "max"} <= set(data["throughput"]["per_destination_gbps"])
     assert 0 < data["throughput"]["fraction_of_link"] <= 1

@@ -163,7 +163,8 @@ class Run:
     def share(self) -> float | None:
         """How much of the run is done, from 0 to 1; None if nobody can tell."""
         if self.until:
-            return min(self.now / self.until, 1.0)
+            ended = self.total > 0 and self.finished == self.total
+            return 1.0 if ended else min(self.now / self.until, 1.0)
         return self.finished / self.total if self.total else None
 
     @property

@@ -146,7 +146,7 @@ def test_the_command_reports_bisection_and_deployment(capsys):
         (dict(radix=8, grow="pods=9 until 1ms"), "pods must be between 1 and 8, not 9"),
         (
             dict(radix=8, wiring="no.csv"),
-            "wiring must be a readable CSV file, not 'no.csv' (No such file or directory)",
+            "no.csv must be a csv of cables, but there is no such file",
         ),
     ],
 )

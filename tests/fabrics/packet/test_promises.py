@@ -58,7 +58,9 @@ def test_flows_that_come_and_go_give_the_fingerprint_they_always_gave(transport)
         hosts=96, topology="leafspine", radix=16, link=50 * Gbps, delay=100 * ns, transport=transport, ties="random",
         fail="link leaf0-spine0 at 30us until 200us",
     )  # fmt: skip
-    flows = WORKLOADS["poisson"](load=0.8, flows=1500).draw(nodes=fabric.nodes, link=fabric.link, seed=2)
+    flows = WORKLOADS["poisson"](load=0.8, sizes="pareto", flows=1500).draw(
+        nodes=fabric.nodes, link=fabric.link, seed=2
+    )
     run = fabric.prepare(flows, seed=2)
     run.advance()
     assert run.observe().fingerprint == OPEN[transport]

@@ -136,7 +136,7 @@ def test_a_selective_run_in_pieces_is_the_same_run(bottleneck):
     pieces = bottleneck.prepare(flows, seed=1)
     for until in (300 * us, 301 * us, 9 * ms):  # more flows are alive by then than there was room for at first
         pieces.advance(until=until)
-        pieces = bottleneck.thaw(flows, pieces.freeze())
+        pieces = bottleneck.thaw(flows, pieces.freeze(), seed=1)
     assert len(pieces.state.flows) > 256 or pieces.state.world["live"][0] < 256
     pieces.advance()
     assert pieces.observe().fingerprint == whole.fingerprint

@@ -71,7 +71,8 @@ def test_incast_finishes_together_and_fills_the_queues_to_the_bound():
     seen = carry(fabric, flows)
     assert 24 <= seen.sections["queue_cells"]["max"] <= 25  # eq. (5): one local and one of each other sender
     assert seen.finish.min() > 0.95 * seen.finish.max()
-    assert seen.monitors == {"queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0}
+    assert {"queue_bound", "one_cell_per_subflow", "conservation"} <= set(seen.monitors)
+    assert not any(seen.monitors.values())
 
 
 def test_no_cell_is_lost_or_made():

@@ -130,8 +130,8 @@ class SwitchRun(Run):
         return layout.freeze(self.state)
 
     def check(self, given):
-        fresh = given.get("level", self.state.level)
-        fresh = int(fresh[Level.FRESH]) if fresh.shape == self.state.level.shape else -1
+        own, level = self.state.level, given.get("level", self.state.level)
+        fresh = int(level[Level.FRESH]) if (level.shape, level.dtype) == (own.shape, own.dtype) else -1
         check_limits([("level", fresh, 0, len(self.state.cells))])
         laid = {name: array[:fresh] if name in layout.POOLED else array for name, array in self.state._asdict().items()}
         check_shapes(laid, given, {})

@@ -93,9 +93,14 @@ def dispatch(s, kind, v, size, frm, to):
 
 @part
 def survives(s, node, to):
-    """Whether a control message finds its way by links that are drawn among those that lead there."""
+    """Whether a control message finds its way by links that are drawn among those that lead there.
+
+    While tables change, devices may send it in a circle: one that has crossed 16 links is lost.
+    """
     i = s.controls * 16
     while node != to:
+        if i == s.controls * 16 + 16:
+            return False
         g = np.int64(table(s)[node * s.adapters + to])
         if g < 0:
             return False

@@ -328,7 +328,7 @@ class Fabric(Hosts):
         i = self.controls * 16
         while node != to:
             group = self.table[node][to]
-            if group in (HERE, NOWHERE):
+            if group in (HERE, NOWHERE) or i == self.controls * 16 + 16:
                 return False
             links = self.walks[group].links
             link = self.links[links[below_one(word(self.control_key, i), len(links))]]
