@@ -88,8 +88,8 @@ def test_links_and_switches_fail_as_in_every_packet_network():
         (lambda: stages("pods=2 until 2ms, pods=3 until 2ms", Switch()),
          "deployments must follow one another in time, unlike 'pods=3 until 2ms'"),
         (lambda: plan("blade 1", FULL.graph, 0, FULL.parts),
-         "a failure must look like link A-B at 10us until 2ms, switch A at 1ms, node 3 at 1ms or links 5% at 1ms or cable N at 1ms, "
-         "not 'blade 1' (near it: cable)"),
+         "a failure must look like link A-B at 10us until 2ms, switch A at 1ms, node 3 at 1ms or links 5% at 1ms "
+         "or cable N at 1ms, not 'blade 1' (near it: cable)"),
         (lambda: plan("module 2", FULL.graph, 0, FULL.parts), "a module must be one of 0, 1, not '2'"),
         (lambda: plan("core-card 18", FULL.graph, 0, FULL.parts), "a core-card must be one of 0, 1, 2 … 17, not '18'"),
         (lambda: plan("modules 101%", FULL.graph, 0, FULL.parts),

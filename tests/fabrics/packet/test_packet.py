@@ -232,7 +232,8 @@ def test_second_half_throughput_leaves_the_start_out():
             "there must be a link edge0.0-core0.0 to fail, but the topology has none",
         ),
         ({"fail": "edge0.0"},
-         "a failure must look like link A-B at 10us until 2ms, switch A at 1ms, node 3 at 1ms or links 5% at 1ms, not 'edge0.0'"),
+         "a failure must look like link A-B at 10us until 2ms, switch A at 1ms, node 3 at 1ms or links 5% at 1ms, "
+         "not 'edge0.0'"),
         ({"transport": "ndq"}, "transport must be a known preset, not 'ndq': near it are ndp, dcqcn"),
         ({"hosts": 16, "link": 1000, "buffer": 10**6},
          "a full buffer must be sent and cross the network within 26 days, not in 142.4: 1,000,000 packets at 1 Kbps"),
