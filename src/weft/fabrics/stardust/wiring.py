@@ -143,10 +143,10 @@ def wire(adapters: int, uplinks: int, tiers: int, radix: int, up: int | None = N
     """
     if tiers == 1:
         elements = -(-adapters * uplinks // radix)
-        while uplinks % elements:
-            elements += 1
         if elements > uplinks:
             raise BadInput(f"radix must be at least {adapters} for {adapters} adapters under one tier, not {radix}")
+        while uplinks % elements:
+            elements += 1
         lower = np.repeat(np.arange(adapters), uplinks)
         upper = adapters + np.tile(np.arange(uplinks) % elements, adapters)
         return Wiring(adapters, (elements,), lower, upper, np.ones(len(lower), np.int64))
