@@ -362,7 +362,7 @@ PICTURE = "\n[[picture]]\nfile = {file!r}\n{rest}\n"
         ("a.svg", "x = 'load'", "y must be given for a picture that is drawn as plot"),
         ("a.svg", "x = 'load'\ny = 'fct.p99'\ncolour = 'red'",
          "an option of plot must be one of x, y, by, title, xscale, yscale, band, foot, not 'colour'"),
-        ("a.svg", "draw = 'pie'", "draw must be one of plot, fct_and_goodput, fct_cdf, not 'pie'"),
+        ("a.svg", "draw = 'pie'", "draw must be one of plot, fct_and_goodput, fct_cdf, series, not 'pie'"),
         ("a.svg", "draw = 'fct_cdf'\nsmaller_than = 'huge'", "smaller_than: a size must look like 130KB, not 'huge'"),
         ("a.svg", "draw = 'fct_cdf'\ny = 'fct.p99'",
          "an option of fct_cdf must be one of smaller_than, larger_than, tail, title, points, foot, not 'y'"),
