@@ -1,6 +1,7 @@
 """Values at and beyond the limits: every parameter of every fabric and workload takes them, or says a sentence."""
 
 import json
+import re
 from dataclasses import fields
 
 import pytest
@@ -23,10 +24,11 @@ SMALL = {
     "merchant": {"radix": "8", "pods": "1"},
     "torus": {"dimensions": "2x2"},
     "stardust": {"hosts": "4"},
+    "ideal": {"nodes": "4"},
 }
 NEEDED = {
     "load": "0.5", "fan_in": "3", "fan_out": "3", "flows": "1", "mappers": "2", "reducers": "2", "path": "/none.csv",
-    "bytes": "4KB",
+    "bytes": "4KB", "model": "bert-large", "trace": "/none",
 }  # fmt: skip
 WHOLE = ("0", "-1", "1", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "1e29", "-1e5000")
 EXTREMES = {
@@ -75,7 +77,7 @@ def test_a_fabric_at_its_limits_is_laid_out_or_refused_in_a_sentence(name):
 
     for given in cases(cls, SMALL[name]):
         refused += says_a_sentence_at_most(lambda given=given: lay_out(given), given) is None
-    assert refused > 50
+    assert refused > 5 * len(parameters(cls))
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -96,7 +98,7 @@ def test_a_workload_at_its_limits_is_drawn_or_refused_in_a_sentence(name):
         says_a_sentence_at_most(lambda given=given: draw(given), given)
 
 
-@pytest.mark.parametrize("name", FABRICS)
+@pytest.mark.parametrize("name", [name for name in FABRICS if name != "ideal"])  # which has nothing to choose
 def test_a_choice_that_there_is_not_is_refused_with_those_that_there_are(name):
     cls = catalogue.fabric_class(name)
     chosen = [parameter for parameter in parameters(cls) if parameter.choices]
@@ -147,7 +149,7 @@ def test_a_name_too_long_for_a_file_is_no_file(room, field):
     with pytest.raises(BadInput) as said:
         workload = build(cls, {**given, field: "a" * 5000})
         getattr(workload, "graph", None)
-    assert str(said.value).endswith(f"not {'a' * 5000!r}")
+    assert re.fullmatch(rf"{field} must be .* not 'a+ … a+'", str(said.value))
 
 
 def test_a_load_that_leaves_no_time_between_arrivals_is_too_many_flows():
@@ -177,10 +179,10 @@ def test_every_fabric_that_can_be_made_is_rebuilt_equal_from_json(name):
                 continue
             assert again == one and hash(again) == hash(one)
             made += 1
-    assert made > 30
+    assert made > len(parameters(cls))
 
 
-@pytest.mark.parametrize("name", [name for name in OWN if name != "trace"])
+@pytest.mark.parametrize("name", [name for name in OWN if name not in ("trace", "chakra")])
 def test_every_workload_that_can_be_made_is_rebuilt_equal_and_draws_the_same(name):
     cls = catalogue.every_workload()[name]
     given = {p.name: NEEDED[p.name] for p in parameters(cls) if p.default is REQUIRED}

@@ -179,7 +179,7 @@ def test_what_is_put_together_keeps_its_moments():
         (lambda: DataParallel(model="gpt9"),
          "model must be one of bert-tiny, bert-large, gpt2-xl, gpt3-xl, gpt3, llama-7b, llama-65b, not 'gpt9'"),
         (lambda: DataParallel(model="bert-tiny", layers=3), "layers must be from 1 to 2, not 3"),
-        (lambda: DataParallel(model="bert-tiny", tflops=0), "tflops must be above 0 and below 10^9, not 0"),
+        (lambda: DataParallel(model="bert-tiny", tflops=0), "tflops must be at least 0.001 and below 10^9, not 0"),
         (lambda: DataParallel(model="bert-tiny", bucket=3),
          "bucket must be at least 79 bytes, for 10,000 buckets, not 3"),
         (lambda: Pipeline(model="bert-tiny", stages=1), "stages must be at least 2, not 1"),

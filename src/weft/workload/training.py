@@ -128,7 +128,7 @@ class Training(Laid):
         most = MODELS[self.model].layers
         require(self.layers is None or 1 <= self.layers <= most, "layers", f"from 1 to {most}", self.layers)
         require(self.batch >= 1, "batch", "at least 1 sequence", self.batch)
-        require(0 < self.tflops < 1e9, "tflops", "above 0 and below 10^9", self.tflops)
+        require(1e-3 <= self.tflops < 1e9, "tflops", "at least 0.001 and below 10^9", self.tflops)
         require(1 <= self.steps <= 10_000, "steps", "from 1 to 10000", self.steps)
 
     @property
@@ -210,6 +210,8 @@ class Pipeline(Training):
     def __post_init__(self):
         super().__post_init__()
         require(self.stages is None or self.stages >= 2, "stages", "at least 2", self.stages)
+        fits = self.stages is None or self.stages <= self.depth
+        require(fits, "stages", f"at most the number of layers, {self.depth}", self.stages)
         require(1 <= self.batches <= 10_000, "batches", "from 1 to 10000", self.batches)
         require(self.schedule in ("1f1b", "gpipe"), "schedule", "1f1b or gpipe", self.schedule)
 
