@@ -93,6 +93,14 @@ LOSING = {  # flows too, because nobody sends again what is lost, or because an 
     ],
     "torus": [
         weft.Torus(dimensions=(3, 3), fail="node 3 at 5us", period=2 * us, converge=1 * us, notice=3 * us),
+        weft.Torus(
+            dimensions=(4, 2),
+            fail="node 3 at 2us, link 0-1",
+            converge=4 * us,
+            period=20 * us,
+            notice=1 * us,
+            routing="valiant",
+        ),
         weft.Torus(dimensions=(3, 3), fail="node 1", transport="tcp:rto_min=100us,rto_first=100us"),
     ],
 }

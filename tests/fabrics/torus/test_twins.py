@@ -105,14 +105,26 @@ def plans(draw):
     converge=st.sampled_from([0, 2 * us, 30 * us]),
     period=st.sampled_from([2 * us, 50 * us]),
     seed=st.integers(0, 2**32),
+    count=st.integers(1, 90),
 )
-def test_what_fails_fails_alike(transport, plan, shape, routing, converge, period, seed):
+def test_what_fails_fails_alike(transport, plan, shape, routing, converge, period, seed, count):
     fabric = Torus(
         dimensions=shape, fail=plan, transport=transport, routing=routing, converge=converge, period=period,
         notice=7 * us,
     )  # fmt: skip
-    seen = assert_same(fabric, traffic(fabric.nodes, 20, seed), seed)
+    seen = assert_same(fabric, traffic(fabric.nodes, count, seed), seed)
     assert (seen.finish < 0).sum() == seen.lost.flows
+
+
+@pytest.mark.parametrize("routing", ["minimal", "valiant"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_given_up_after_its_entry_has_gone_to_another_leaves_that_one_alone(routing, seed):
+    fabric = Torus(
+        dimensions=(4, 2), fail="node 3 at 2us, link 0-1", converge=4 * us, period=20 * us, notice=1 * us,
+        routing=routing,
+    )  # fmt: skip
+    seen = assert_same(fabric, traffic(8, 60, seed, largest=4000, within=10 * us), seed)
+    assert seen.lost.flows > 0
 
 
 @few

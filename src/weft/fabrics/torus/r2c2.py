@@ -266,7 +266,7 @@ def give_up(s, slot):
     """Drop a flow for which there is no path any more."""
     e = sub_at(s, slot).pulled
     entry = entry_at(s, e)
-    if entry.ended == 0:
+    if entry.id == flow_at(s, slot).id and entry.ended == 0:  # else all is sent, and the entry may be another flow's
         if entry.state == TOLD:
             forget(s, e)
         else:
