@@ -8,10 +8,10 @@ import numpy as np
 
 from weft.engine.series import NUMBERS, ROWS
 from weft.errors import BadInput, require
-from weft.fabrics.base import Fabric
 from weft.fabrics.network import bounds
 from weft.fabrics.network.failures import Change, plan
-from weft.fabrics.network.settings import QUEUES, WIRE, Nic, Queue, Routing, Settings, settings
+from weft.fabrics.network.hosted import Hosted
+from weft.fabrics.network.settings import QUEUES, Nic, Queue, Routing, Settings, settings
 from weft.topology.graph import Topology
 from weft.topology.routes import Routes, require_connected, routes
 from weft.units import Gbps, Rate, Size, Time, param, s, show_number, show_rate, show_size, us, wire_time
@@ -22,7 +22,7 @@ CACHE = 1 << 21  # bytes of a network that a core's cache holds; changes the spe
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network(Fabric):
+class Network(Hosted):
     """A packet-switched network under one transport; rooms derive from it and say what is connected to what (`graph`).
 
     What the transport and the queues are set to comes from the preset that `transport` names (`weft presets`); the
@@ -131,16 +131,6 @@ class Network(Fabric):
     def parts(self) -> dict[str, int]:
         """What the network is made of: switches by the ports they use, NICs and cables."""
         return self.graph.parts()
-
-    @property
-    def payload(self) -> int:
-        """Bytes of a flow in a full packet."""
-        return self.mtu - self.settings.header
-
-    @property
-    def wire_size(self) -> int:
-        """Bytes a full packet occupies on a link, preamble and gap included."""
-        return self.mtu + WIRE
 
     @property
     def headroom(self) -> int:
@@ -267,11 +257,6 @@ class Network(Fabric):
     def resolved(self) -> dict:
         """Every value of the preset and of what is laid over it."""
         return {field.name: getattr(self.settings, field.name) for field in fields(self.settings)}
-
-    @property
-    def payload_rate(self) -> float:
-        """Bits of payload per second on a link that always carries full packets."""
-        return self.link * self.payload / self.wire_size
 
     def memory(self, demand) -> int:
         """Bytes a run of so many flows is predicted to need: tables of network and flows, and live packets."""

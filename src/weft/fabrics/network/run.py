@@ -10,11 +10,11 @@ from numba import typeof, types
 from weft.engine import events, fingerprint, loop, memory
 from weft.engine.layout import Grows, check_limits, check_same, check_shapes
 from weft.engine.views import bind
-from weft.fabrics.base import Run
 from weft.fabrics.network import bounds, kernel
 from weft.fabrics.network import state as st
 from weft.fabrics.network.fabric import Network, groups
 from weft.fabrics.network.failures import cut_off
+from weft.fabrics.network.hosted import HostedRun
 from weft.hosts import checked
 from weft.hosts import state as hosts
 from weft.hosts.state import PER_FLOW, PER_PACKET
@@ -32,7 +32,7 @@ CONSTANT = {  # what no step changes, by table
 CAUSES = {"full": "drop_full", "link_down": "drop_down", "no_route": "drop_route", "lossless": "drop_lossless"}
 
 
-class NetworkRun(Run):
+class NetworkRun(HostedRun):
     """A packet network at work."""
 
     fabric: Network
@@ -46,23 +46,6 @@ class NetworkRun(Run):
         super().__init__(fabric, flows, seed=seed, every=20 * us)
         self.state = fabric.lay_out(flows, seed)
         self.moments = self._moments()
-
-    @property
-    def world(self):
-        """The record that kernels take: the clock, the parameters, the counters."""
-        return self.state.world[0]
-
-    @property
-    def now(self):
-        return int(self.world["now"])
-
-    @property
-    def finished(self):
-        return int(self.world["finished"])
-
-    @property
-    def work(self):
-        return int(self.world["released"] + self.world["next_flow"])
 
     def compile(self):
         world = self.state.world

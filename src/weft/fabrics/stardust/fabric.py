@@ -9,11 +9,11 @@ import numpy as np
 
 from weft.engine.series import NUMBERS, ROWS
 from weft.errors import BadInput, require
-from weft.fabrics.base import Fabric
 from weft.fabrics.network.failures import Change, plan
+from weft.fabrics.network.hosted import Hosted
 from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust.wiring import NOWHERE, Routes, Wiring, wire
-from weft.hosts.settings import WIRE, Nic, Settings, settings
+from weft.hosts.settings import Nic, Settings, settings
 from weft.topology.graph import Topology, build
 from weft.units import MB, Gbps, Mbps, Rate, Size, Tbps, Time, ns, param, s, show_number, show_size, us, wire_time
 from weft.wire.stardust import ADAPTERS, HEADER
@@ -26,7 +26,7 @@ POLICIES = ("one", "strict", "weighted")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stardust(Fabric):
+class Stardust(Hosted):
     """Fabric Adapters that hold packets until the far end grants them credits, and cell switches between (NSDI '19).
 
     Given `hosts`, it is a fat tree of 10 Gb/s as in §6.3, given `adapters` a fabric as in §6.2 in which an adapter's
@@ -288,21 +288,6 @@ class Stardust(Fabric):
         return bounds.watermark(self) if self.watermark is None else self.watermark
 
     # packets
-
-    @property
-    def payload(self) -> int:
-        """Bytes of a flow in a full packet."""
-        return self.mtu - self.settings.header
-
-    @property
-    def wire_size(self) -> int:
-        """Bytes a full packet occupies on a host's link, preamble and gap included."""
-        return self.mtu + WIRE
-
-    @property
-    def payload_rate(self) -> float:
-        """Bits of payload per second on a host's port that always carries full packets."""
-        return self.link * self.payload / self.wire_size
 
     def ideal(self, flows) -> np.ndarray:
         """(flows,) int64 ps: no flow can be faster."""

@@ -9,7 +9,7 @@ from numba import typeof, types
 from weft.engine import events, fingerprint, loop, memory
 from weft.engine.layout import Grows, bits_beyond, check_limits, check_same, check_shapes
 from weft.engine.views import bind
-from weft.fabrics.base import Run
+from weft.fabrics.network.hosted import HostedRun
 from weft.fabrics.stardust import bounds, kernel
 from weft.fabrics.stardust import state as st
 from weft.fabrics.stardust.fabric import Stardust
@@ -37,7 +37,7 @@ CONSTANT = {  # what no step changes, by table
 PARTS = (("p50", 500), ("p99", 990), ("p99.9", 999))  # in a thousand
 
 
-class FabricRun(Run):
+class FabricRun(HostedRun):
     """Adapters and elements at work."""
 
     fabric: Stardust
@@ -51,23 +51,6 @@ class FabricRun(Run):
         self.open_loop = isinstance(demand, Cells)
         self.state = lay_out(fabric, demand, seed)
         self.moments = {moment.time: moment for moment in history(fabric, seed)}
-
-    @property
-    def world(self):
-        """The record that kernels take: the clock, the parameters, the counters."""
-        return self.state.world[0]
-
-    @property
-    def now(self):
-        return int(self.world["now"])
-
-    @property
-    def finished(self):
-        return int(self.world["finished"])
-
-    @property
-    def work(self):
-        return int(self.world["released"] + self.world["next_flow"])
 
     @property
     def share(self):

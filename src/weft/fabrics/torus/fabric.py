@@ -9,9 +9,8 @@ import numpy as np
 
 from weft.engine.series import NUMBERS, ROWS
 from weft.errors import BadInput, require
-from weft.fabrics.base import Fabric
 from weft.fabrics.network.failures import Change, plan
-from weft.fabrics.network.settings import WIRE
+from weft.fabrics.network.hosted import Hosted
 from weft.fabrics.torus import bounds
 from weft.fabrics.torus.settings import CHANCES, ONE, settings
 from weft.parameters import Parameter, Shape
@@ -33,7 +32,7 @@ def named(shape) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Torus(Fabric):
+class Torus(Hosted):
     """Nodes joined to their neighbours in a torus, each a host and a switch, under R2C2 (SIGCOMM '15) or under TCP.
 
     R2C2 broadcasts the start and end of every flow, and computes max-min fair rates for all of them. `tcp` and `dctcp`
@@ -178,21 +177,6 @@ class Torus(Fabric):
     def in_time(self) -> bool:
         """Ports count their backlog in ps, as those of packet networks do where they are drop tail."""
         return True
-
-    @property
-    def payload(self) -> int:
-        """Bytes of a flow in a full packet."""
-        return self.mtu - self.settings.header
-
-    @property
-    def wire_size(self) -> int:
-        """Bytes a full packet occupies on a link, preamble and gap included."""
-        return self.mtu + WIRE
-
-    @property
-    def payload_rate(self) -> float:
-        """Bits of payload per second on the links of a node that always carry full packets."""
-        return self.link * self.payload / self.wire_size
 
     def changes(self, seed: int) -> list[Change]:
         """Links that go down and come back in a run with this seed, in order of time."""

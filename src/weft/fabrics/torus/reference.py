@@ -11,7 +11,7 @@ from typing import ClassVar
 from weft.fabrics.network.reference.port import Port
 from weft.fabrics.torus.settings import CHANCES, LOSS_STREAM
 from weft.hosts.reference import Hosts
-from weft.hosts.reference.dcqcn import RdmaNic
+from weft.hosts.reference.dcqcn import Paced, RdmaNic
 from weft.hosts.reference.dctcp import Dctcp
 from weft.hosts.reference.flow import Flow
 from weft.hosts.reference.tcp import Tcp
@@ -100,16 +100,15 @@ class Patient(Flow):
             super().begin()
 
 
-class R2c2(Patient):
+class R2c2(Patient, Paced):
     """A flow whose rate is computed from all that are known; see torus/r2c2.py."""
 
     def on_lost(self, packet):
         self.subflows[0].resend(packet.seq)
 
-    class Subflow(Flow.Subflow):
+    class Subflow(Paced.Subflow):
         def __init__(self, flow, k):
             super().__init__(flow, k)
-            self.nic, self.turn, self.queued, self.wait = flow.net.nics[flow.src], None, False, 0
             self.sent_at = self.size = 0
             fabric = flow.net.fabric
             self.rate = min(fabric.link, fabric.demand or fabric.link, fabric.first or fabric.link)
@@ -126,19 +125,6 @@ class R2c2(Patient):
 
         def may_send(self):
             return self.flow.taken < self.flow.segments
-
-        def ready(self):
-            if self.queued or self.turn is not None or not self.may_send():
-                return
-            if self.wait > self.net.now:
-                self.turn = self.net.at(self.wait, self.on_turn)
-            else:
-                self.queued = True
-                self.nic.join(self)
-
-        def on_turn(self):
-            self.turn = None
-            self.ready()
 
         def emit(self):
             """Send the next segment; bytes it takes on the wire."""

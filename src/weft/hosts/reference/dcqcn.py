@@ -45,17 +45,38 @@ class RdmaNic:
             self.pace()
 
 
-class Dcqcn(Flow):
-    """Rate-controlled by CNPs, on a lossless network; see hosts/dcqcn.py."""
+class Paced(Flow):
+    """A flow that has a rate and waits for its NIC."""
 
     class Subflow(Flow.Subflow):
         def __init__(self, flow, k):
             super().__init__(flow, k)
-            self.nic = flow.net.nics[flow.src]
+            self.nic, self.turn, self.queued, self.wait = flow.net.nics[flow.src], None, False, 0
+
+        def ready(self):
+            """Join the NIC's queue if there is something to send and its time has come; else wait for that."""
+            if self.queued or self.turn is not None or not self.may_send():
+                return
+            if self.wait > self.net.now:
+                self.turn = self.net.at(self.wait, self.on_turn)
+            else:
+                self.queued = True
+                self.nic.join(self)
+
+        def on_turn(self):
+            self.turn = None
+            self.ready()
+
+
+class Dcqcn(Paced):
+    """Rate-controlled by CNPs, on a lossless network; see hosts/dcqcn.py."""
+
+    class Subflow(Paced.Subflow):
+        def __init__(self, flow, k):
+            super().__init__(flow, k)
             self.line = self.rate = self.target = flow.net.rate(flow.src)
             self.alpha, self.i, self.j, self.bytes = ONE, 0, 0, 0
-            self.turn = self.decay = self.increase = None
-            self.queued, self.wait = False, 0
+            self.decay = self.increase = None
             self.last_cnp, self.asked, self.pending = -self.set.cnp_gap, False, 0
 
         def timers(self):
@@ -69,19 +90,6 @@ class Dcqcn(Flow):
         def may_send(self):
             more = self.nxt < self.top or self.flow.taken < self.flow.segments
             return self.nxt - self.una < self.set.max_window and more
-
-        def ready(self):
-            if self.queued or self.turn is not None or not self.may_send():
-                return
-            if self.wait > self.net.now:
-                self.turn = self.net.at(self.wait, self.on_turn)
-            else:
-                self.queued = True
-                self.nic.join(self)
-
-        def on_turn(self):
-            self.turn = None
-            self.ready()
 
         def emit(self):
             """Send the next segment; bytes it takes on the wire."""
