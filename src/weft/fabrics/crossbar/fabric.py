@@ -236,9 +236,9 @@ class Crossbar(Fabric):
 
     def prepare(self, demand: Demand, *, seed: int = 0):
         """A run before its first slot."""
-        from weft.fabrics.crossbar.run import SwitchRun
+        from weft.fabrics.crossbar.run import CrossbarRun
 
-        return SwitchRun(self, demand, seed)
+        return CrossbarRun(self, demand, seed)
 
     @staticmethod
     def facts(summary):

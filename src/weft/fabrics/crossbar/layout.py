@@ -10,7 +10,19 @@ from weft.fabrics.crossbar.bits import NOBODY, full, words
 from weft.fabrics.crossbar.emulation import AFTER, NEXT
 from weft.fabrics.crossbar.kernel import DESK
 from weft.fabrics.crossbar.schedulers import Scheduler
-from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAG, TAIL, Buffers, Count, Kind, Level, Plan, State
+from weft.fabrics.crossbar.state import (
+    HEAD,
+    LENGTH,
+    NO_TAG,
+    TAG,
+    TAIL,
+    Buffers,
+    Count,
+    CrossbarState,
+    Kind,
+    Level,
+    Plan,
+)
 from weft.schedule.matching import CHOICES
 from weft.workload.flows import Flows
 from weft.workload.traffic import LONGEST, Cells
@@ -67,7 +79,7 @@ def pool(fabric, traffic) -> int:
 
 
 def shapes(fabric, traffic) -> dict[str, tuple]:
-    """name -> (shape, dtype) of every array of `State`."""
+    """name -> (shape, dtype) of every array of `CrossbarState`."""
     n, w = fabric.ports, words(fabric.ports)
     cells = isinstance(traffic, Cells)
     p = pool(fabric, traffic)
@@ -142,7 +154,7 @@ def size(fabric, traffic) -> int:
     return sum(int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes(fabric, traffic).values())
 
 
-def state(fabric, traffic, seed: int) -> State:
+def state(fabric, traffic, seed: int) -> CrossbarState:
     """The arrays of a run before its first slot."""
     from weft.engine import fingerprint
 
@@ -151,7 +163,7 @@ def state(fabric, traffic, seed: int) -> State:
     if isinstance(traffic, Cells) and traffic.fanout > 1 and waits:
         whole = fabric.buffers in ("fifo", "shared")
         require(whole, "flow control", f"off for multicast with {fabric.buffers} buffers", True)
-    s = State(**{name: np.zeros(shape, kind) for name, (shape, kind) in shapes(fabric, traffic).items()})
+    s = CrossbarState(**{name: np.zeros(shape, kind) for name, (shape, kind) in shapes(fabric, traffic).items()})
     inside = queues(fabric)
     _fill(s.plan, fabric, traffic, waits, inside)
     s.print[:] = fingerprint.start()
@@ -187,7 +199,7 @@ def state(fabric, traffic, seed: int) -> State:
 POOLED = ("cells", "info", "ready", "free", "lists")  # an entry per cell of the pool, most of them never used
 
 
-def freeze(s: State) -> dict[str, np.ndarray]:
+def freeze(s: CrossbarState) -> dict[str, np.ndarray]:
     """The arrays by name, without the cells that were never used."""
     used = int(s.level[Level.FRESH])
     return {name: array[:used] if name in POOLED else array for name, array in s._asdict().items()}
@@ -196,7 +208,7 @@ def freeze(s: State) -> dict[str, np.ndarray]:
 FIXED = ("plan", "keys", "keep", "other", "everyone", "flow_src", "flow_dst", "flow_start", "successors")
 
 
-def limits(fabric, s: State, given: dict[str, np.ndarray]):
+def limits(fabric, s: CrossbarState, given: dict[str, np.ndarray]):
     """(what, numbers, least, largest) of whatever leads into a table, see `weft.engine.layout`."""
     n, f, fresh, p = fabric.ports, len(s.flow_src), int(given["level"][Level.FRESH]), len(s.cells)
     low = _U8(0xFFFFFFFF)
@@ -260,7 +272,7 @@ def _fill(plan, fabric, traffic, waits, inside):
         plan[Plan.KNOWN] = len(traffic) - traffic.waiting
 
 
-def inside(fabric, s: State) -> int:
+def inside(fabric, s: CrossbarState) -> int:
     """Copies in all queues, found by looking into them: what the conservation monitor compares its sums with."""
     lengths = s.queue.reshape(-1, 4)[:, LENGTH].astype(np.int64)
     if s.plan[Plan.FANOUT] > 1:
@@ -286,7 +298,7 @@ def depths(fabric) -> list[tuple[int, int | None]]:
     }[fabric.buffers]  # fmt: skip
 
 
-def too_deep(fabric, s: State) -> int:
+def too_deep(fabric, s: CrossbarState) -> int:
     """Queues that hold more than they have room for, and memories that do; with them the deepest that ever was."""
     lengths, first, wrong = s.queue.reshape(-1, 4)[:, LENGTH].astype(np.int64), 0, 0
     if s.plan[Plan.FANOUT] > 1 or fabric.algorithm in ("ccf", "lihp"):
@@ -304,7 +316,7 @@ def too_deep(fabric, s: State) -> int:
     return wrong
 
 
-def lost_flows(fabric, s: State) -> np.ndarray:
+def lost_flows(fabric, s: CrossbarState) -> np.ndarray:
     """(f,) bool: flows of which a cell was lost: neither delivered, nor at the sender, nor in any queue."""
     fresh, n = int(s.level[Level.FRESH]), fabric.ports
     if fabric.algorithm in ("ccf", "lihp"):

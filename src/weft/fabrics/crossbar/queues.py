@@ -13,7 +13,7 @@ _TOP, _FRESH, _PEAK = int(Level.TOP), int(Level.FRESH), int(Level.PEAK)
 
 @inlined
 def label(i, j, tag):
-    """What `State.info` holds of a cell."""
+    """What `CrossbarState.info` holds of a cell."""
     return np.uint64(j) | np.uint64(i) << _16 | np.uint64(tag) << _32
 
 

@@ -18,7 +18,7 @@ from weft.workload.traffic import LONGEST
 PATIENCE = 4096  # slots beyond the longest wait of iSLIP, in which a switch that holds a cell delivers one: pipelines
 
 
-class SwitchRun(Run):
+class CrossbarRun(Run):
     """A switch at work on flows, or on cells that are made slot by slot."""
 
     fabric: Crossbar

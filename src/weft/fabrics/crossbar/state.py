@@ -22,7 +22,7 @@ class Buffers(IntEnum):
 
 
 class Plan(IntEnum):
-    """What does not change during a run: entry of `State.plan`."""
+    """What does not change during a run: entry of `CrossbarState.plan`."""
 
     PORTS = 0
     BUFFERS = 1
@@ -63,7 +63,7 @@ class Kind(IntEnum):
 
 
 class Count(IntEnum):
-    """Entry of `State.count`."""
+    """Entry of `CrossbarState.count`."""
 
     OFFERED = 0  # copies of cells that were to be delivered
     LOST = 1  # copies that found no room
@@ -81,7 +81,7 @@ class Count(IntEnum):
 
 
 class Level(IntEnum):
-    """Entry of `State.level`."""
+    """Entry of `CrossbarState.level`."""
 
     TOP = 0  # cells on the free list, a stack
     FRESH = 1  # first cell of the pool that was never used
@@ -89,15 +89,16 @@ class Level(IntEnum):
     HELD = 3  # copies inside the switch and in the queues of its senders
 
 
-# A queue is a linked list, four numbers in `State.queue`: 4 q + HEAD and so on. Its tail is always a sentinel, an empty
-# cell that the next arrival fills: neither an empty queue nor the first cell is a special case.
+# A queue is a linked list, four numbers in `CrossbarState.queue`: 4 q + HEAD and so on. Its tail is always a sentinel,
+# an empty cell that the next arrival fills: neither an empty queue nor the first cell is a special case.
 HEAD, TAIL, LENGTH = 0, 1, 2
 
-# Rows of `State.came` and `State.gone`: input, output, flow or number of the copy, slot in which it reached the sender.
+# Rows of `CrossbarState.came` and `gone`: input, output, flow or number of the copy, slot in which it reached the
+# sender.
 IN, OUT, TAG, STAMP = 0, 1, 2, 3
 
 
-class State(NamedTuple):
+class CrossbarState(NamedTuple):
     """n ports, w words to a set of them, p cells, f flows. All arrays are flat; [i, j] below stands for i * n + j."""
 
     plan: np.ndarray  # int64   see Plan

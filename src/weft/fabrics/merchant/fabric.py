@@ -106,9 +106,9 @@ class Merchant(Network):
 
     def prepare(self, demand, *, seed: int = 0):
         """A switch in which nothing has happened, with the flows of `demand` to come."""
-        from weft.fabrics.merchant.run import SwitchRun
+        from weft.fabrics.merchant.run import MerchantRun
 
-        return SwitchRun(self, demand, seed)
+        return MerchantRun(self, demand, seed)
 
     def bisection(self, seed: int = 0, moment: int | None = None) -> int:
         """b/s that can cross the worst split that was tried, both directions, by max-flow over the links that are up at

@@ -6,7 +6,7 @@ from weft.fabrics.network.run import NetworkRun
 from weft.units import Tbps
 
 
-class SwitchRun(NetworkRun):
+class MerchantRun(NetworkRun):
     """A switch of merchant silicon at work."""
 
     def observe(self):

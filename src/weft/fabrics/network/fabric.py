@@ -164,7 +164,7 @@ class Network(Hosted):
             ring = max(ring, min(1 << (max(set_.raise_gap, set_.alpha_gap) >> shift).bit_length(), 1 << 15))
         paths = self.most_paths if set_.routing == "permuted" or set_.transport == "mptcp" else 1
         grouped = groups(table)
-        state = st.State(
+        state = st.NetworkState(
             **memory.zeros(
                 {
                     "world": (1, st.WORLD),

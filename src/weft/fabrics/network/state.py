@@ -10,7 +10,7 @@ from weft.engine.views import pointer
 from weft.hosts import state as hosts
 from weft.hosts.state import FIRST_TIMER, OWN, PACKET, SUB, TRAFFIC
 
-__all__ = ("PACKET", "PORT", "SUB", "TABLES", "TRAFFIC", "WORLD", "State")
+__all__ = ("PACKET", "PORT", "SUB", "TABLES", "TRAFFIC", "WORLD", "NetworkState")
 
 # Kinds of rows that are the network's own: frames between neighbours, and a port that is free again.
 PAUSE, RESUME, FREE = OWN, OWN + 1, FIRST_TIMER - 1
@@ -87,7 +87,7 @@ TABLES = (*hosts.TABLES, *OWN_TABLES)
 
 
 @dataclass
-class State(hosts.Arrays):
+class NetworkState(hosts.Arrays):
     """Everything a run changes, allocated by `Packet.prepare`; longer tables may replace some between strides."""
 
     ports: np.ndarray  # (ports,) PORT

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.errors import BadInput, require
 from weft.fabrics.base import Fabric
-from weft.fabrics.shoal.rack import Rack
+from weft.fabrics.shoal.rack import RackRun
 from weft.failures import entries
 from weft.schedule import clock, outage
 from weft.schedule.rotation import Rounds, rounds
@@ -288,16 +288,16 @@ class Shoal(Fabric):
 
     # ------------------------------------------------------------------ a run
 
-    def prepare(self, demand, *, seed: int = 0) -> Rack:
+    def prepare(self, demand, *, seed: int = 0) -> RackRun:
         """Lay out a run; the seed decides which cells are damaged and which share of the nodes fails, and no more."""
         self.accept(demand)
         most = int(demand.klass.max(initial=0))
         require(most < self.classes, "class", f"below the number of classes, {self.classes}", most)
         if self.needs_plain:
-            from weft.fabrics.shoal.plain_rack import PlainRack
+            from weft.fabrics.shoal.plain_rack import PlainRackRun
 
-            return PlainRack(self, demand, seed)
-        return Rack(self, demand, seed)
+            return PlainRackRun(self, demand, seed)
+        return RackRun(self, demand, seed)
 
     def follow(self, demand, f, *, seed, until):
         """Steps of flow f, cell by cell, from the twin."""

@@ -6,14 +6,14 @@ import numpy as np
 
 from weft.engine import calendar, loop
 from weft.fabrics.shoal.columns import CAUSES
-from weft.fabrics.shoal.rack import Rack
+from weft.fabrics.shoal.rack import RackRun
 from weft.metrics.observation import Lost
 from weft.schedule import outage
 
 WORTHWHILE = 1 << 24  # node-slots before the first fault that the fast kernel carries: two seconds of the plain one
 
 
-class PlainRack(Rack):
+class PlainRackRun(RackRun):
     """A rack with a plan of failures, damaged cells, clocks or traffic classes.
 
     The fast kernel carries it up to its first fault, if there is anything to be gained; the plain one takes over.

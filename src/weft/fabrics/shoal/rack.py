@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PATIENCE = 64  # epochs, and times that cells travel, in which a rack that has cells delivers one
 
 
-class Rack(Run):
+class RackRun(Run):
     """A Shoal rack at work: the arrays of the kernel that its rules need."""
 
     fabric: "Shoal"

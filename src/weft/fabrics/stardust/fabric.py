@@ -327,9 +327,9 @@ class Stardust(Hosted):
 
     def prepare(self, demand, *, seed: int = 0):
         """A fabric in which nothing has happened, with `demand` to come."""
-        from weft.fabrics.stardust.run import FabricRun
+        from weft.fabrics.stardust.run import StardustRun
 
-        return FabricRun(self, demand, seed)
+        return StardustRun(self, demand, seed)
 
     def resolved(self) -> dict:
         """What the preset of the transport says, and what follows from the description."""

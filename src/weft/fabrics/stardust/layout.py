@@ -22,7 +22,7 @@ def levels(fabric) -> int:
     return 1 if fabric.classes == "one" and not fabric.low_latency else 2
 
 
-def lay_out(fabric, demand, seed: int) -> st.State:
+def lay_out(fabric, demand, seed: int) -> st.StardustState:
     """The arrays of a fabric in which nothing has happened."""
     wiring, flows, n, a = fabric.wiring, demand.table, fabric.nodes, fabric.edges
     open_loop = isinstance(demand, Cells)
@@ -40,7 +40,7 @@ def lay_out(fabric, demand, seed: int) -> st.State:
     longest = 2 * fabric.tiers * fabric.hop * fabric.slot + fabric.slot
     ring = 1 << min(max((longest >> shift).bit_length(), 10), 18)
     routes = Tables(wiring, fabric.updates, cold=True).routes() if fabric.cold else fabric.routes
-    state = st.State(
+    state = st.StardustState(
         **memory.zeros(
             {
                 "world": (1, st.WORLD),

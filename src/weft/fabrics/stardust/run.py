@@ -37,7 +37,7 @@ CONSTANT = {  # what no step changes, by table
 PARTS = (("p50", 500), ("p99", 990), ("p99.9", 999))  # in a thousand
 
 
-class FabricRun(HostedRun):
+class StardustRun(HostedRun):
     """Adapters and elements at work."""
 
     fabric: Stardust
@@ -329,9 +329,9 @@ class FabricRun(HostedRun):
         yield "rows.seq", rows["seq"][rows["kind"] == st.EXPIRY], 0, many - 1
 
     def restore(self, arrays):
-        names = [field.name for field in fields(st.State)]
+        names = [field.name for field in fields(st.StardustState)]
         shapes = {name: (arrays[name].shape, arrays[name].dtype) for name in names}
-        self.state = state = st.State(**memory.zeros(shapes))
+        self.state = state = st.StardustState(**memory.zeros(shapes))
         for name in names:
             getattr(state, name)[...] = arrays[name]
         bind(state.world, **{name: getattr(state, name) for name in (*events.ARRAYS, *st.TABLES)})

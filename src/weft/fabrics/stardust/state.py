@@ -175,7 +175,7 @@ WORLD = hosts.world(NUMBERS, OWN_TABLES)
 
 
 @dataclass
-class State(hosts.Arrays):
+class StardustState(hosts.Arrays):
     """What a run changes, allocated once; n hosts, a adapters, L links, v VOQs."""
 
     links: np.ndarray  # (L,) LINK

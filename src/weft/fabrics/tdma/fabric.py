@@ -247,9 +247,9 @@ class TDMA(Fabric):
 
     def prepare(self, demand, *, seed: int = 0):
         """A run before its first cycle."""
-        from weft.fabrics.tdma.run import SlotRun
+        from weft.fabrics.tdma.run import TdmaRun
 
-        return SlotRun(self, demand, seed)
+        return TdmaRun(self, demand, seed)
 
     def inputs(self):
         """The edge list, where the topology is one."""

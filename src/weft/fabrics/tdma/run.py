@@ -18,7 +18,7 @@ from weft.fabrics.tdma.schedulers import scheduler
 from weft.fabrics.tdma.schedulers.base import room_for
 from weft.fabrics.tdma.schedulers.greedy import HOPS
 from weft.fabrics.tdma.schedulers.roundrobin import SCALE, RoundRobin
-from weft.fabrics.tdma.state import NEVER, Count, Fixed, Number, State, parcels_for, zeros
+from weft.fabrics.tdma.state import NEVER, Count, Fixed, Number, TdmaState, parcels_for, zeros
 from weft.metrics.observation import Lost, Observation, Queue
 from weft.units import Mbps, us, wire_time
 from weft.units import s as second
@@ -27,7 +27,7 @@ from weft.wire.pfc import FRAME, GAP
 CAUSES = {"full": Count.DROPPED, "dead_host": Count.STRANDED, "link_down": Count.CUT}
 
 
-class SlotRun(Run):
+class TdmaRun(Run):
     """A network at work in slots that a manager gives out."""
 
     fabric: TDMA
@@ -42,7 +42,7 @@ class SlotRun(Run):
         self.fixed = _fixed(fabric, flows, seed)
         hops = 2 * int(network.tree.depth.max()) if network.tree is not None else HOPS
         most = fabric.slots * n + (n * (n - 1) if fabric.meets else 0)
-        self.state: State = zeros(n, flows, graph.ports, fabric.silence + 3, most, hops)
+        self.state: TdmaState = zeros(n, flows, graph.ports, fabric.silence + 3, most, hops)
         streams = n * n if fabric.meets else 1
         packets = int((network.capacity[network.host_port] // fabric.mtu + 2).sum()) + n * n if fabric.meets else 1
         self._parcels = parcels_for(n, streams, packets)

@@ -57,7 +57,7 @@ class Fixed(NamedTuple):
     ways: np.ndarray  # (n, n, hops) int32  ports of short flows, -1 beyond the last; empty without them
 
 
-class State(NamedTuple):
+class TdmaState(NamedTuple):
     """What a step may change."""
 
     count: np.ndarray  # type: ignore[assignment]  # (len(Count),) int64; hides tuple.count
@@ -105,7 +105,7 @@ class State(NamedTuple):
     successors: np.ndarray  # int32  those that each of them releases
 
 
-def zeros(n: int, table, ports: int, ring: int, most: int, hops: int) -> State:
+def zeros(n: int, table, ports: int, ring: int, most: int, hops: int) -> TdmaState:
     """The state of a run of the flows in `table` in which nothing has happened."""
     from weft.engine import calendar, fingerprint
 
@@ -124,7 +124,7 @@ def zeros(n: int, table, ports: int, ring: int, most: int, hops: int) -> State:
     made |= {"fingerprint": fingerprint.start(), "dead": np.zeros(n, np.bool_), "down": np.zeros(ports, np.bool_)}
     made |= {"severed": np.zeros(square, np.bool_)}
     made["waits"], made["successors"] = calendar.make(table)
-    state = State(**made, path=np.full((*grants, hops), -1, np.int32))
+    state = TdmaState(**made, path=np.full((*grants, hops), -1, np.int32))
     state.due[:] = NEVER
     state.count[[Count.DEATH, Count.ADOPTED, Count.GOAL]] = NEVER, -1, flows
     return state

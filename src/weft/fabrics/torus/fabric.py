@@ -277,7 +277,7 @@ class Torus(Hosted):
         ring = 1 << min(max(((packet + self.delay) >> shift).bit_length(), 10), 22)
         rows = 1 << 15
         loads = (1 << 20) if own else 1
-        state = st.State(
+        state = st.TorusState(
             **memory.zeros(
                 {
                     "world": (1, st.WORLD),

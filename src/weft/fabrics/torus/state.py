@@ -12,7 +12,7 @@ from weft.fabrics.torus.settings import ONE
 from weft.hosts import state as hosts
 from weft.hosts.state import OWN_TIMER
 
-__all__ = ("ENTRY", "LOAD", "ONE", "TABLES", "WORLD", "State")
+__all__ = ("ENTRY", "LOAD", "ONE", "TABLES", "WORLD", "TorusState")
 
 KNOWN, FORGET, TICK = OWN_TIMER, OWN_TIMER + 1, OWN_TIMER + 2  # R2C2: a start, an end is known to all; new rates
 FREE, ANNOUNCED, TOLD, GONE = range(4)  # of an entry; GONE: given up before everybody knew
@@ -84,7 +84,7 @@ WORLD = hosts.world(NUMBERS, OWN_TABLES)
 
 
 @dataclass
-class State(hosts.Arrays):
+class TorusState(hosts.Arrays):
     """Everything a run changes. n nodes of d ports each, P ports, c classes of flows."""
 
     ports: np.ndarray  # (P,) network's PORT
