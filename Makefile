@@ -14,8 +14,9 @@ demo: $(BASE)  ## five fabrics under one workload: a table, a comparison, and a 
 	@echo "change it: edit studies/demo.toml, or try"
 	@echo "  $(BIN)/weft run shoal poisson --nodes 128 --channels 2 --load 0.6 --load-rate 50Gbps --seed 2"
 
+# three processes: some tests wait for other processes; twins come after, where every index is checked
 test: lint  ## what must hold before anything is shared
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore-glob='*/test_twin*.py'
 	$(MAKE) --no-print-directory twins
 
 quick: $(READY)  ## what can be asked after every edit: under two minutes on two cores
@@ -28,7 +29,7 @@ lint: $(READY)  ## style, layout, imports that point down, and what the signatur
 	$(BIN)/mypy
 
 twins: $(READY)  ## kernels against their twins, every index checked
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 $$(find tests/fabrics -name 'test_twin*.py')
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal $$(find tests/fabrics -name 'test_twin*.py')
 
 mutants: $(READY)  ## thirty faults planted in kernels, one at a time: each must be noticed by the law or test it names
 	$(BIN)/python verification/mutants.py
