@@ -21,7 +21,7 @@ from weft.fabrics import FABRICS
 from weft.fabrics.base import Fabric, Run
 from weft.metrics import schema
 from weft.metrics.observation import NAMES, Observation
-from weft.units import us
+from weft.units import KB, Gbps, us
 from weft.workload import Planned
 
 each = pytest.mark.parametrize(("room", "fabric"), EACH, ids=named(EACH))
@@ -163,6 +163,14 @@ def test_monitors_are_asked_cheaply_and_thoroughly_for_the_same_laws(room, fabri
 
 
 # results
+
+
+@each
+def test_no_destination_gets_more_than_a_link_carries(room, fabric):
+    """What every node gets of one long flow, against `payload_rate`, which fractions of the link are of."""
+    throughput = weft.run(fabric, weft.Permutation(bytes=300 * KB), seed=1).summary()["throughput"]
+    assert throughput["fraction_of_link"] > 0
+    assert throughput["per_destination_gbps"]["max"] * Gbps <= fabric.payload_rate * (1 + 1e-9)
 
 
 @each

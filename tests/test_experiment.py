@@ -327,3 +327,14 @@ def test_flows_under_way_at_once_are_counted_from_their_starts_and_sizes():
     apart = Flows.of(nodes=8, src=[1, 2, 3, 4], dst=[0, 0, 0, 0], size=sizes, start=[0, us, 2 * us, 3 * us])
     assert apart.at_once(link) <= 2
     assert Flows.of(nodes=8, src=(), dst=(), size=(), start=()).at_once(link) == 0
+
+
+def test_what_is_no_fabric_or_no_workload_is_said():
+    flows = weft.Flows.of(nodes=3, src=[0], dst=[1], size=5, start=0)
+    for given, sentence in (
+        ((weft.Ideal(nodes=3), flows), "^workload must be what draws flows, as in .*, not Flows: write them by to_csv"),
+        ((weft.Ideal(nodes=3), 7), r"^workload must be a Workload, as in weft.Poisson\(load=0.5\), not 7$"),
+        (("shoal", weft.Poisson(load=0.5)), r"^fabric must be a Fabric, as in weft.Shoal\(nodes=8\), not 'shoal'$"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            weft.run(*given)

@@ -7,14 +7,14 @@ from time import perf_counter, process_time
 
 from weft import memory as limits
 from weft.checkpoint import describe_call
-from weft.errors import TooLarge, require
+from weft.errors import BadInput, TooLarge, require
 from weft.metrics.provenance import columns_hash
 from weft.metrics.result import Result
 from weft.report.ticker import close, shown
 from weft.units import show_size
 from weft.workload.demand import Planned
 from weft.workload.files import PIPE
-from weft.workload.flows import LATEST
+from weft.workload.flows import LATEST, Flows
 
 STOPS = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C; batch systems and `timeout`
 PROGRAM = 260_000_000  # bytes of Python, its libraries and compiled kernels, before anything is laid out
@@ -39,6 +39,7 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the result removes it. Ctrl-C waits for
     the end of a stride, some milliseconds. A run that is stopped raises `Interrupted`, which holds the result so far.
     """
+    check(fabric, workload)
     progress = shown(progress)
     try:
         with limits.limited(memory):
@@ -55,6 +56,17 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     if interrupted():
         raise Interrupted(session.result())
     return session.result()
+
+
+def check(fabric, workload) -> None:
+    """Refuse what is no fabric and no workload, before anything is asked of it."""
+    require(hasattr(fabric, "prepare"), "fabric", "a Fabric, as in weft.Shoal(nodes=8)", fabric)
+    if isinstance(workload, Flows):
+        raise BadInput(
+            "workload must be what draws flows, as in weft.Poisson(load=0.5), not Flows: "
+            "write them by to_csv(path) and give weft.Trace(path=path), so that others can make the result again"
+        )
+    require(hasattr(workload, "draw"), "workload", "a Workload, as in weft.Poisson(load=0.5)", workload)
 
 
 class Session:

@@ -300,8 +300,12 @@ class TDMA(Fabric):
 
     @property
     def payload_rate(self) -> float:
-        """b/s of payload of a host that has every slot."""
-        return self.rate * self.mtu / (self.mtu + self.overhead) * self.sending / self.cycle
+        """b/s of payload of a host that has every slot: what a grant allows, unless its packets take longer.
+
+        A grant is a slot's worth of payload, and a packet that has begun when the slot ends goes on into the guard.
+        """
+        begun = -(-self.sending // wire_time(self.mtu + self.overhead, self.rate))
+        return min(self.rate * self.sending / s, 8 * self.mtu * begun) * s / self.cycle
 
     @property
     def spacing(self) -> int:
