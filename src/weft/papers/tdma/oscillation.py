@@ -126,10 +126,15 @@ def draw(table):
     """The receiver's rate over 100 ms after the first timeouts, with the largest buffer and window."""
     from weft.report.plots import plot
 
-    rows = [{"ms": moment, "gbps": rate, "of": f"{row['system']}, timeouts of {row['rto_ms']} ms and more"}
+    rows = [{"ms": moment, "gbps": rate,
+             "of": f"TCP, timer {row['rto_ms']} ms" if row["system"] == "TCP" else row["system"]}
             for row in table if row["buffer_kb"] == BUFFERS[-1] and row["window_kb"] > 1000
             for moment, rate in row["points"] if 200 <= moment <= 300]  # fmt: skip
-    return plot(rows, x="ms", y="gbps", by="of", yscale="linear", title="a link of 10 and 1 Gb/s")
+    picture = plot(rows, x="ms", y="gbps", by="of", yscale="linear", title="A link of 10 and 1 Gb/s in turn")
+    (ax,) = picture.figure.axes
+    ax.set(xlabel="time (ms)", ylabel="at the receiver (Gb/s)")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False)
+    return picture
 
 
 def _of(table, system):
