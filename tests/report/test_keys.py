@@ -61,3 +61,12 @@ def test_a_key_is_said_in_words_with_its_unit(key, long, short):
 
 def test_a_rate_per_second_is_not_in_seconds():
     assert unit("rate.node_slots_per_s") == "" and unit("wall_s") == "s"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("gbps", "rate (Gb/s)"), ("ms", "time (ms)"), ("block_kb", "block (KB)"), ("bisection_tbps", "bisection (Tb/s)"),
+     ("bytes", "bytes"), ("node_slots_per_s", "node slots per s")],
+)  # fmt: skip
+def test_a_key_that_is_a_unit_is_said_in_words(key, said):
+    assert label(key) == label(key, short=True) == said

@@ -5,10 +5,11 @@ from difflib import get_close_matches
 from weft.errors import BadInput
 
 UNITS = {
-    "ms": "ms", "us": "µs", "ns": "ns", "ps": "ps", "s": "s", "gbps": "Gb/s", "mb": "MB", "cells": "cells",
-    "bytes": "bytes",
+    "ms": "ms", "us": "µs", "ns": "ns", "ps": "ps", "s": "s", "gbps": "Gb/s", "tbps": "Tb/s", "kb": "KB", "mb": "MB",
+    "cells": "cells", "bytes": "bytes",
 }  # fmt: skip
-_WORDS = {"fct": "flow completion time", "max_node": "max per node", "rss": "memory", "kind": ""}
+_BARE = {"ms": "time", "us": "time", "gbps": "rate", "tbps": "rate", "kb": "size", "mb": "size"}  # a key that is a unit
+_WORDS = {"fct": "flow completion time", "max_node": "max per node", "rss": "memory", "kind": "", **_BARE}
 _SHORT = {
     "load": ("workload.load",),
     "fabric": ("fabric.name", "fabric.kind"),
@@ -68,7 +69,7 @@ def unit(key: str) -> str:
         name, _, last = part.rpartition("_")
         if name.endswith("_per") or part in ("seed", "finished", "unfinished"):
             return ""
-        if name and last in UNITS:
+        if (name and last in UNITS) or part in _BARE:
             return UNITS[last]
     return ""
 
@@ -79,7 +80,7 @@ def words(key: str, short: bool = False) -> str:
     if parts[0] in ("workload", "fabric", "offered", "throughput") and len(parts) > 1:
         parts = parts[1:] if parts[1] not in ("kind", "name") else parts[:1]
     if short:
-        return " ".join("FCT" if p == "fct" else p.replace("_", " ") for p in parts)
+        return " ".join("FCT" if p == "fct" else _BARE.get(p, p.replace("_", " ")) for p in parts)
     named = [_WORDS.get(p, p.replace("_", " ")) for p in parts]
     statistic = named.pop() if named[-1] in _STATISTICS and len(named) > 1 else ""
     if len(named) == 2 and named[1] in ("all", "short", "long"):
