@@ -20,6 +20,7 @@ import traceback
 from pathlib import Path
 from unittest.mock import patch
 
+ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 20  # that one input may take
 WORDS = ("", "0", "-1", "1", "8", "nan", "inf", "1e400", "9" * 30, "é", "\udcff", "a\0b", "none", "true", "[]", "{}",
          "{", "1ps", "3 parsecs", "-o", "--json", "../x", "/", "/dev/null", "x.csv", "x.toml", "x" * 300, "%s", "\n",
@@ -84,23 +85,33 @@ class Fuzz:
         self.make_result()
         self.flags: dict[tuple, list[str]] = {}
         often = [self.study, self.trace, self.csv, self.parts, self.result, self.checkpoint, self.wire, self.texts,
-                 self.flags_only] * 6  # fmt: skip
+                 self.flags_only, self.chakra, self.packed, self.table, self.capture] * 5  # fmt: skip
         self.kinds = [self.command, self.shown, *often]  # commands take a hundred times as long as what they read
 
     def make_result(self):
         """A result and a checkpoint to be damaged."""
         import weft
         from weft.checkpoint import Checkpoint, describe_call
+        from weft.workload.traces import Trace, write_parquet
 
         rack, some = weft.Shoal(nodes=8), weft.Poisson(load=0.5, flows=20, sizes="fixed:2KB")
         weft.run(rack, some, seed=0).save(self.home / "r")
         run = rack.prepare(some.draw(nodes=8, link=rack.link, seed=0), seed=0)
         run.advance(until=1_000_000)
-        self.rack, self.flows, self.frozen = rack, run.demand, {name: a.copy() for name, a in run.freeze().items()}
+        self.frozen = [(rack, run.demand, {name: a.copy() for name, a in run.freeze().items()})]
+        from rooms import FLOWS, ONE
+
+        for _, fabric in ONE:  # in which nothing has happened: nothing needs to be compiled
+            flows = FLOWS[1].draw(nodes=fabric.nodes, link=fabric.link, seed=1)
+            self.frozen.append((fabric, flows, fabric.prepare(flows, seed=1).freeze()))
         from weft import catalogue
 
         self.classes = [*(catalogue.fabric_class(name) for name in catalogue.fabrics()),
                         *catalogue.own_workloads().values()]  # fmt: skip
+        weft.run(rack, some, seed=0).save(self.home / "s" / "runs" / "r")
+        write_parquet(Trace(path="trace.csv").draw(nodes=8, link=10**11, seed=1), self.home / "t.parquet")
+        self.ranks = [path.read_bytes() for path in sorted((ROOT / "examples/chakra").glob("*.et"))]
+        self.columns = (self.home / "t.parquet").read_bytes()
         call = {**describe_call(rack, some, 0, None), "spent": {"wall_s": 0.0, "cpu_s": 0.0}}
         Checkpoint(self.home / "c.checkpoint").write(call, run.freeze(), None)
         self.whole = {path: path.read_bytes() for path in [*(self.home / "r").iterdir(), self.home / "c.checkpoint"]}
@@ -152,6 +163,41 @@ class Fuzz:
 
         (self.home / "t.csv").write_bytes(mutated(draw, CORPUS[draw.choice(("trace.csv", "trace.cm"))]))
         return self.read(lambda: Trace(path="t.csv").draw(nodes=8, link=10**11, seed=1), "trace")
+
+    def chakra(self, draw):
+        from weft.workload.chakra import Chakra
+
+        bad = draw.randrange(4)
+        for rank, raw in enumerate(self.ranks):
+            (self.home / f"k.{rank}.et").write_bytes(mutated(draw, raw) if rank == bad else raw)
+        return self.read(lambda: Chakra(trace="k").draw(nodes=8, link=10**11, seed=1), "chakra")
+
+    def packed(self, draw):
+        """A trace as Parquet."""
+        from weft.workload.traces import Trace
+
+        (self.home / "t.parquet").write_bytes(mutated(draw, self.columns))
+        return self.read(lambda: Trace(path="t.parquet").draw(nodes=8, link=10**11, seed=1), "parquet")
+
+    def table(self, draw):
+        """A schedule for gates, as JSON, and the table of a study."""
+        from weft.comparison import compare
+        from weft.rtl.designs import read_table
+
+        (self.home / "x.json").write_bytes(mutated(draw, SLOTS))
+        (self.home / "s" / "table.csv").write_bytes(mutated(draw, b"fingerprint,fabric.name\n0,shoal\n"))
+        self.read(lambda: read_table("x.json", "leaf0"), "table of slots")
+        return self.read(lambda: compare("s"), "table of a study")
+
+    def capture(self, draw):
+        from weft.wire.capture import reading
+
+        def all_of(path):
+            with reading(path, 1) as (_, packets):
+                list(packets)
+
+        (self.home / "x.pcap").write_bytes(mutated(draw, PCAP))
+        return self.read(lambda: all_of("x.pcap"), "capture")
 
     def csv(self, draw):
         from weft.topology.cabling import Wiring
@@ -211,7 +257,8 @@ class Fuzz:
 
         path = self.home / "c.checkpoint"
         path.write_bytes(mutated(draw, self.whole[path]))
-        arrays = dict(self.frozen)
+        fabric, flows, frozen = draw.choice(self.frozen)
+        arrays = dict(frozen)
         name = draw.choice(list(arrays))
         array = arrays[name].copy()
         if array.ndim == 0 or (array.size and draw.random() < 0.8):
@@ -221,7 +268,7 @@ class Fuzz:
         arrays[name] = array
         try:
             self.read(lambda: Checkpoint(path).call(), "checkpoint")
-            return self.read(lambda: self.rack.thaw(self.flows, arrays, seed=0), name)
+            return self.read(lambda: fabric.thaw(flows, arrays, seed=0), fabric, name)
         finally:
             path.write_bytes(self.whole[path])
 
@@ -257,8 +304,14 @@ class Fuzz:
         return told
 
 
+SLOTS = b'{"switches": [{"name": "leaf0", "slots": [[1, 0, null, 2], [0, 1, 2, 3]]}]}'
+PCAP = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000") + 2 * (
+    bytes.fromhex("01000000020000000e0000000e000000") + bytes(14)
+)
 COMMANDS = [("run", "shoal", "poisson"), ("run", "crossbar", "bernoulli"), ("run", "packet", "incast"),
             ("run", "tdma", "poisson"), ("run", "merchant", "alltoall"), ("cost", "shoal"), ("cost", "merchant"),
+            ("run", "torus", "poisson"), ("run", "stardust", "bernoulli"), ("run", "ideal", "allreduce"),
+            ("run", "shoal", "chakra"), ("compare",), ("stress",), ("groomer",), ("rtl", "emit", "shoal-switch"),
             ("schedule", "shoal"), ("wire", "shoal", "encode"), ("wire", "pfc", "encode"), ("figure",), ("show",),
             ("sweep",), ("fabrics",), ("workloads",), ("presets",), ("resume",), ("rerun",)]  # fmt: skip
 
@@ -303,7 +356,8 @@ def main() -> int:
         fuzz = Fuzz(Path(room))
         import weft.study  # noqa: F401 - to be patched
 
-        places = ("weft.engine.loop.advance", "weft.experiment.run", "weft.study.run", "weft.papers.answer")
+        places = ("weft.engine.loop.advance", "weft.experiment.run", "weft.study.run", "weft.papers.answer",
+                  "weft.cli.groomer.run")  # fmt: skip
         with contextlib.ExitStack() as stopped:
             for place in places:
                 stopped.enter_context(patch(place, stop))

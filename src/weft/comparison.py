@@ -4,7 +4,7 @@ What is compared may be results, folders of results or of studies, studies, or s
 their seed are one entry. Links that are not alike, other flows under the same seed and other code are said, not hidden.
 """
 
-import csv
+import io
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from weft import catalogue, links
+from weft import catalogue, links, reading
 from weft.checkpoint import is_whole
 from weft.errors import BadInput, BadResult, WeftError, require
 from weft.metrics import fct, statistics
@@ -238,7 +238,10 @@ def _results(thing, workers, folder, progress) -> list[tuple[str | None, Result]
     place = Path(thing)
     if is_result(place):
         return [(place.name, Result.load(place))]
-    runs = sorted(one for one in (place / "runs").glob("*") if is_whole(one))
+    try:
+        runs = sorted(one for one in (place / "runs").iterdir() if is_whole(one))
+    except (OSError, ValueError):  # there is no such folder, or can be none
+        runs = []
     if not runs:
         raise BadResult(f"{place} must be a result folder, a study's folder or a study file, not something else")
     known = _table(place)
@@ -250,12 +253,17 @@ def _results(thing, workers, folder, progress) -> list[tuple[str | None, Result]
 
 def _table(place) -> dict[str, tuple[int, str]]:
     """Fingerprint -> (line, name of the fabric) from the table that a study leaves in its folder, if it has one."""
-    try:
-        with open(place / "table.csv", encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except OSError:
+    path = place / "table.csv"
+    if not reading.exists(path):
         return {}
-    return {row["fingerprint"]: (k, row["fabric.name"]) for k, row in enumerate(rows) if row.get("fabric.name")}
+    lines = list(
+        reading.rows(io.StringIO(reading.text(path, "the table of a study", error=BadResult), newline=""), path)
+    )
+    names = lines[0][1] if lines else []
+    if not {"fingerprint", "fabric.name"} <= set(names):
+        return {}
+    each = [dict(zip(names, cells, strict=False)) for _, cells in lines[1:]]
+    return {row["fingerprint"]: (k, row["fabric.name"]) for k, row in enumerate(each) if row.get("fabric.name")}
 
 
 def _entries(found) -> tuple[list[Entry], list[str]]:

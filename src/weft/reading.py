@@ -5,11 +5,14 @@ before it is in memory. What is read is checked by whoever asked, once; after th
 """
 
 import csv
+import gzip
+import io
 import json
 import os
 import stat
 import tomllib
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +45,23 @@ def content(path, what: str, *, error=BadInput, each: int = PARSED) -> bytes:
         raise error(f"{path} must be {what}, not a directory") from None
     except (OSError, ValueError) as problem:  # a NUL in the name
         raise error(f"{str(path)!r} must be a file that can be read: {reason(problem)}") from None
+
+
+def unpacked(path, what: str, *, error=BadInput, each: int = PARSED) -> bytes:
+    """The bytes of a file that may be packed by gzip; what it unpacks to meets the limit before it is there."""
+    raw = content(path, what, error=error, each=each)
+    if raw[:2] != b"\x1f\x8b":
+        return raw
+    parts, size = [], 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+            while part := file.read(BLOCK):
+                parts.append(part)
+                size += len(part)
+                memory.fits(str(path), size * each)
+    except (OSError, EOFError, zlib.error):
+        raise error(f"{path} must be {what}, not a packed one that is damaged") from None
+    return b"".join(parts)
 
 
 def text(path, what: str, *, error=BadInput) -> str:

@@ -1,5 +1,6 @@
 """What strangers and accidents leave on a disk: nothing is lost, nothing of it runs, and each gets a sentence."""
 
+import gzip
 import json
 import os
 import re
@@ -25,8 +26,10 @@ from weft.metrics import Result
 from weft.metrics.result import flatten, read_summary
 from weft.parameters import REQUIRED, build, parameters
 from weft.report.tables import run_table, runs_table
+from weft.rtl.designs import read_table
 from weft.study import Point, labels
 from weft.units import us
+from weft.workload import chakra
 from weft.workload.disaggregated import Disaggregated
 
 RUN = ("run", "shoal", "poisson", "--nodes", "8", "--load", "0.5", "--flows", "20", "--sizes", "fixed:2KB", "--quiet")
@@ -76,7 +79,8 @@ def test_a_path_of_any_bytes_is_written_and_read(weft, here):
     [(*RUN, "-o"), (*RUN, "--plot"), ("show",), ("rerun",), ("resume",), ("sweep",), ("stress",),
      ("run", "shoal", "trace", "--nodes", "8", "--trace"), ("run", "packet", "poisson", "--load", "0.5", "--topology"),
      ("cost", "merchant", "--wiring"), ("cost", "merchant", "--write-wiring"), ("wire", "pfc", "decode", "--file"),
-     ("run", "merchant", "poisson", "--load", "0.5", "--wiring")],
+     ("run", "merchant", "poisson", "--load", "0.5", "--wiring"), ("run", "shoal", "chakra", "--nodes", "8", "--trace"),
+     ("compare",)],
     ids=" ".join,
 )  # fmt: skip
 def test_a_path_that_cannot_be_is_said_before_the_run(weft, here, monkeypatch, tokens, path):
@@ -274,6 +278,28 @@ def test_what_is_nested_too_deep_gets_a_sentence(weft, here, result, depth):
     refused(weft("show", "r"), "show: ")
 
 
+@pytest.mark.parametrize("table", ["[" * 100_000, "\xff", "{}", '{"switches": [{"name": [], "slots": 5}]}',
+                                   '{"switches": [{"name": "leaf0", "slots": [5]}]}'])  # fmt: skip
+def test_a_table_of_slots_that_is_none_gets_a_sentence(here, table):
+    (here / "x.json").write_bytes(table.encode("latin-1"))
+    with pytest.raises(BadInput, match=r"^table must be a file that `weft schedule shoal --json` has written, not"):
+        read_table("x.json", "leaf0")
+
+
+@pytest.mark.parametrize("table", [b"\xff", b"a" * 200_000, b"fabric.name\nx\n", b'fingerprint,fabric.name\n"', b""])
+def test_a_table_of_a_study_that_was_edited_gets_a_sentence_or_is_left_out(weft, here, result, table):
+    (here / "s" / "runs").mkdir(parents=True)
+    result.rename(here / "s" / "runs" / "r")
+    (here / "s" / "table.csv").write_bytes(table)
+    said = weft("compare", "s")
+    assert said.code == 0 or refused(said, "compare: ")
+
+
+def test_a_provenance_nested_too_deep_is_no_result(weft, here, result):
+    (result / "provenance.json").write_text("[" * 100_000)
+    refused(weft("compare", "r"), "compare: ")
+
+
 CSVS = {
     "sizes": ("run", "shoal", "poisson", "--nodes", "8", "--load", "0.5", "--sizes", "x.csv"),
     "edges": ("run", "packet", "poisson", "--load", "0.5", "--topology", "x.csv"),
@@ -292,6 +318,20 @@ def test_a_csv_that_is_none_gets_a_sentence_of_bounded_length(weft, here, tokens
 
 
 # more than there is room for
+
+
+def test_a_trace_of_a_rank_without_an_end_meets_the_limit(weft, here):
+    for rank in range(2):
+        (here / f"x.{rank}.et").symlink_to("/dev/zero")
+    said = refused(weft("run", "shoal", "chakra", "--nodes", "8", "--trace", "x", "--memory", "300MB"))
+    assert "x.0.et must fit in 300 MB of memory, not need " in said
+
+
+def test_a_trace_of_a_rank_that_unpacks_to_more_than_memory_is_not_unpacked(here):
+    (here / "x.0.et").write_bytes(gzip.compress(bytes(10**8)))
+    assert os.path.getsize("x.0.et") < 10**6
+    with memory.limited(10**8), pytest.raises(TooLarge, match=r"^x.0.et must fit in 100 MB of memory, not need "):
+        chakra.read("x.0.et")
 
 
 def test_a_trace_without_an_end_meets_the_limit(weft, here):

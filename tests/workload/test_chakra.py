@@ -51,7 +51,10 @@ def part(number, value):
 def node(id, type, needs=(), micros=0, **attr):
     out = part(1, id) + part(3, type) + part(7, micros) + b"".join(part(5, need) for need in needs)
     for name, value in attr.items():
-        out += part(10, part(1, name) + part(29 if isinstance(value, str) else 13, value))
+        if isinstance(value, list):
+            out += part(10, part(1, name) + part(14, b"".join(part(1, one) for one in value)))
+        else:
+            out += part(10, part(1, name) + part(29 if isinstance(value, str) else 13, value))
     return out
 
 
@@ -151,6 +154,10 @@ ONE = [node(1, COLLECTIVE, comm_type=ALL_REDUCE, comm_size=300)]
         ([[node(1, SEND, comm_dst=1, comm_size=5)], []],
          "t must have as many messages from rank 0 to rank 1 at each rank, not 1 at rank 0, 0 at rank 1"),
         ([[node(1, SEND, comm_dst=8, comm_size=5)], []], "t.0.et: node 1 must name another rank, not 8"),
+        ([[node(1, SEND, comm_dst=1, comm_size=5, comm_tag=[7])], [node(1, RECEIVE, comm_src=0, comm_tag=[7])]],
+         "t.0.et: node 1 must have one comm_tag, not a list"),
+        ([[node(1, COLLECTIVE, comm_type=ALL_REDUCE, comm_size=[5])]] * 2,
+         "t.0.et: node 1 must have a comm_size from 0 to 70368744177663 bytes, not [5]"),
         ([[node(1, COLLECTIVE, comm_type=ALL_REDUCE)]] * 2,
          "t.0.et: node 1 must have a comm_size from 0 to 70368744177663 bytes, not None"),
     ],

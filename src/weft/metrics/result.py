@@ -357,10 +357,10 @@ def _identity(folder):
 def is_result(folder) -> bool:
     """Whether `folder` holds a result of weft, complete or not readable in every part."""
     try:
-        data = json.loads((Path(folder) / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        data = json_object(Path(folder) / "provenance.json")
+    except WeftError:
         return False
-    return isinstance(data, dict) and "weft" in data and (Path(folder) / "result.json").is_file()
+    return "weft" in data and exists(Path(folder) / "result.json")
 
 
 def flatten(data: dict, prefix: str = "") -> dict:

@@ -147,18 +147,16 @@ class SwitchGates:
 
 def read_table(path: str, switch: str) -> list[list[int]]:
     """The selectors of a switch in a file of schedules: the inverse of its outputs, which must not clash."""
-    import json
-
+    from weft import reading
     from weft.errors import BadInput, ScheduleConflict
 
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-        tables = {one["name"]: one["slots"] for one in data["switches"]}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(
-            f"table must be a file that `weft schedule shoal --json` has written, not {path!r} ({error})"
-        ) from None
+        tables = {str(one["name"]): one["slots"] for one in reading.json_object(path)["switches"]}
+        good = all(isinstance(slots, list) and all(isinstance(row, list) for row in slots) for slots in tables.values())
+    except (BadInput, KeyError, TypeError):
+        good = False
+    if not good:
+        raise BadInput(f"table must be a file that `weft schedule shoal --json` has written, not {path!r}")
     require(switch in tables, "switch", f"one of {', '.join(tables)}", switch)
     picks = []
     for t, outputs in enumerate(tables[switch]):

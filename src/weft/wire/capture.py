@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.errors import BadInput, WeftError
-from weft.files import replaced
+from weft.files import reason, replaced
 
 ETHERNET = 1  # link types, as registered by tcpdump.org
 EEP = 147  # USER0: there is none for EEP
@@ -67,10 +67,8 @@ def reading(path, link_type: int):
     """Yield the header and an iterator over the packets of a capture, which must be of `link_type`."""
     try:
         file = open(path, "rb")  # noqa: SIM115
-    except OSError as error:
-        raise BadInput(
-            f"{path} must be a pcap file that can be read: {(error.strerror or str(error)).lower()}"
-        ) from None
+    except (OSError, ValueError) as error:  # a NUL in the name
+        raise BadInput(f"{path} must be a pcap file that can be read: {reason(error)}") from None
     with file:
         header, order = _header(path, file)
         if header.link_type != link_type:

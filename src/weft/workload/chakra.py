@@ -13,15 +13,14 @@ it is not their own reader that reads them.
 Only dependencies order what a rank does: the trace names them, and there are no queues of devices here.
 """
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import unpack
 from typing import Any, Literal
 
+from weft import reading
 from weft.errors import BadTrace, require
 from weft.units import param, us
 from weft.workload.collectives import ALGORITHMS, MOST, AllGather, AllReduce, Exchange, ReduceScatter
@@ -132,11 +131,7 @@ def node(data: bytes, place: str) -> Node:
 
 def read(path) -> list[Node]:
     """The nodes of one rank, in the order of the file, checked as far as a rank alone can be."""
-    try:
-        data = Path(path).read_bytes()
-        data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise BadTrace(f"{path} must be a file that can be read: {getattr(error, 'strerror', None) or error}") from None
+    data = reading.unpacked(path, "a trace of a rank", error=BadTrace)
     nodes, at, place = [], 0, f"{path}, message 1"
     while at < len(data):
         size, at = varint(data, at, place)
@@ -177,7 +172,7 @@ class Chakra(Laid):
         pattern = re.compile(re.escape(stem.name) + r"\.(\d+)\.et")
         try:
             names = sorted(stem.parent.iterdir())
-        except OSError:
+        except (OSError, ValueError):  # there is no such folder, or can be none
             names = []
         found = {int(match[1]): str(path) for path in names if (match := pattern.fullmatch(path.name))}
         if not found or sorted(found) != list(range(len(found))):
@@ -221,7 +216,10 @@ class Replay:
                     if not isinstance(other, int) or not 0 <= other < len(self.ranks) or other == r:
                         raise BadTrace(f"{self.place(r, one)} must name another rank, not {other}")
                     ends = (r, other) if one.type == SEND else (other, r)
-                    key = ("pair", *ends, one.attr.get("comm_tag", 0))
+                    tag = one.attr.get("comm_tag", 0)
+                    if isinstance(tag, list):
+                        raise BadTrace(f"{self.place(r, one)} must have one comm_tag, not a list")
+                    key = ("pair", *ends, tag)
                 else:
                     continue
                 groups.setdefault(key, {}).setdefault(r, []).append(one)
@@ -299,7 +297,7 @@ class Replay:
     def _collective(self, meeting):
         r, one = meeting[0]
         asked = [(node.attr.get("comm_type", 0), node.attr.get("comm_size")) for _, node in meeting]
-        if len(set(asked)) > 1:
+        if any(one != asked[0] for one in asked):
             raise BadTrace(f"{self.place(r, one)} must be the same collective at all ranks, not {asked[0]} and others")
         kind = one.attr.get("comm_type", 0)
         name = KINDS[kind] if isinstance(kind, int) and 0 <= kind < len(KINDS) else str(kind)
