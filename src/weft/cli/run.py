@@ -150,7 +150,7 @@ def rescued(result, running):
         yield
     except BrokenPipeError:  # whoever read has had enough
         raise
-    except Exception:
+    except Exception:  # whatever it is, and it is raised again: the run may have taken days
         from weft.checkpoint import is_whole
 
         if running.output is None or not is_whole(running.output):

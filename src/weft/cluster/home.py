@@ -152,7 +152,8 @@ class Home:
                     answers = client.run(worker.greet, about, workers=sorted(new), on_error="return")
                     known |= new
                     self._tell(lambda answers=answers: self._joined(answers))
-            except Exception:
+            except Exception as error:  # Dask raises what it likes while a scheduler goes, and this thread must go on
+                log.debug(f"while greeting: {error!r}")
                 if client.status != "running":
                     self._tell(lambda: self._lost(number))
                     return
@@ -361,7 +362,7 @@ class Home:
             for k in current:
                 self._killed(k)
             return
-        except Exception as error:
+        except Exception as error:  # what Dask could not carry, of any type: the run is tried again, or said to fail
             answers = [{"end": "broken", "said": f"{type(error).__name__}: {error}", "worker": "?"}] * len(numbers)
         for k, answer in zip(numbers, answers, strict=True):
             if k in current:
@@ -474,7 +475,7 @@ class Home:
         try:
             while self.flying and present and monotonic() < end:
                 self._listen(LOOK)
-        except Exception as error:
+        except Exception as error:  # what made it stop is about to be raised, and says more
             log.warning(f"while stopping: {error}")
         for flight in self.flying.values():
             flight.future.release()

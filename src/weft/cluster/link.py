@@ -104,7 +104,7 @@ def bounded(call, seconds):
     def do():
         try:
             found.append(call())
-        except Exception as error:
+        except Exception as error:  # handed to the caller, who waits in another thread
             found.append(error)
 
     thread = threading.Thread(target=do, daemon=True)

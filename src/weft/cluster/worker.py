@@ -55,7 +55,7 @@ async def greet(about: dict, dask_worker) -> dict:
         try:
             things = pickle.loads(pickled)
             found = digest_of(*things)
-        except Exception as error:
+        except Exception as error:  # unpickling imports and calls what others wrote: it may raise anything
             return {"refused": f"must know {names} as weft {about['version']} does, not weft {version()}: {error}"}
         if found != sources:
             must = f"must have the source code {sources} of {names} (weft {about['version']})"
@@ -152,7 +152,7 @@ def _work(order, contents, here):
         return {"end": "failed", "said": renamed(str(error), names), "error": type(error).__name__}
     except WeftError as error:  # what cannot be written
         return {"end": "full" if shared else "broken", "said": renamed(str(error), names)}
-    except Exception as error:
+    except Exception as error:  # a fabric that others wrote, or a bug: whoever waits for the run is told, in any case
         said = renamed(str(error), names)
         return {"end": "broken", "said": f"{type(error).__name__}{': ' if said else ''}{said}"}
 

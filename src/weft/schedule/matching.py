@@ -69,7 +69,7 @@ class Scheduler:
         self.used = 0  # iterations of the last match that found something
 
     def match(self, waiting, slot: int) -> list[tuple[int, int]]:
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def _iterate(self, waiting, slot, grant, accept):
         """Rounds of request, grant and accept among those still unmatched, until one of them adds nothing."""

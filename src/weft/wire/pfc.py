@@ -79,7 +79,7 @@ class _Frame:
 
     def _body(self) -> bytes:
         """What follows the EtherType, without padding."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
 
 @dataclass(frozen=True, kw_only=True)

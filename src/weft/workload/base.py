@@ -27,7 +27,7 @@ class Workload(Described):
 
     def draw(self, *, nodes: int, link: int, seed: int) -> Demand:
         """The demand for a fabric of `nodes` nodes with links of `link` b/s: the same for the same arguments."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def sections(self, fabric, flows: Flows, released, finish) -> dict:
         """What is to be said of a run of it beyond its flows, by section: requests, collectives.

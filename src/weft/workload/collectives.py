@@ -92,7 +92,7 @@ class Collective(Workload):
 
     def once(self, steps, nodes, ready, group) -> dict:
         """Add the flows of one operation; node -> what it waits for when it is done."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def again(self, done) -> dict:
         """node -> what the next operation waits for there, after one that is `done`."""
@@ -100,7 +100,7 @@ class Collective(Workload):
 
     def flows_of(self, nodes: int) -> int:
         """Flows of one operation among so many nodes, or about as many."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def spread(self, nodes: int) -> str | None:
         """How the bytes are dealt where they do not divide, in a sentence."""

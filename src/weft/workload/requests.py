@@ -25,11 +25,11 @@ class Requests(Workload):
     @property
     def asked(self) -> int:
         """Requests in all."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def flows_of(self, nodes: int) -> int:
         """Flows of all requests."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def check(self, **sizes) -> None:
         """Raise a sentence unless these are sizes of flows and there are not too many of them."""

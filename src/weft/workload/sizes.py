@@ -27,7 +27,7 @@ class Sizes:
 
     def draw(self, words: np.ndarray) -> np.ndarray:
         """(f,) int64 bytes, one for each random word."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def effective_mean(self) -> float:
         """Mean of what is drawn, in bytes; differs from `mean` where a distribution is truncated."""

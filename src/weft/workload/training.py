@@ -64,7 +64,7 @@ class Laid(Workload):
 
     def lay(self, nodes: int) -> tuple[Steps, list[tuple]]:
         """The flows of all steps, and what is done when each step is."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
         """The flows among all nodes; neither link nor seed matter."""

@@ -63,7 +63,7 @@ class Hosts:
 
     def forward(self, packet, host):
         """Take a packet from its host, to be sent behind what the host sent before."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def paths(self, src, dst):
         """The number of paths between two hosts."""

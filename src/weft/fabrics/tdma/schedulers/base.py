@@ -51,11 +51,11 @@ class Scheduler:
 
     def bound(self, slots: int) -> int | None:
         """Slots within which a host that has bytes sends again, in rounds of `slots`; None where there is no bound."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def plan(self, demand: Demand, slots: int) -> Schedule:
         """A schedule of `slots` slots."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def around(self, network: Network) -> None:
         """Plan for the same network some of whose links are down; pairs that are severed must have no demand."""
