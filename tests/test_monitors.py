@@ -7,7 +7,8 @@ from rooms import FLOWS, SMALL
 from weft.engine import loop
 from weft.errors import MonitorTripped
 from weft.fabrics.base import delivered_as_offered
-from weft.units import us
+from weft.units import ns, us
+from weft.workload.flows import Flows
 
 
 def started(room, until=6 * us):
@@ -60,7 +61,24 @@ def test_a_packet_that_is_gone_without_a_cause_is_noticed():
     assert run.monitors(False)["conservation"] == 1
 
 
-@pytest.mark.parametrize("room", ["shoal", "crossbar"])
+@pytest.mark.parametrize("room", ["shoal", "crossbar", "tdma", "stardust"])
+def test_a_flow_that_begins_after_a_long_rest_has_not_stalled(room):
+    fabric = SMALL[room][0]
+    ends = dict(nodes=fabric.nodes, src=[0, 2, 4], dst=[1, 3, 3], size=[500, 900, 900])
+    rest = 100 * fabric.prepare(Flows.of(**ends, start=0), seed=1).patience
+    run = fabric.prepare(Flows.of(**ends, start=[0, rest, rest]), seed=1)
+    run.advance(until=rest // 50)
+    for until in range(rest, rest + 100 * us, 10 * ns):
+        run.step(until, 1 << 20)
+        if run.under_way[1]:
+            break
+    assert run.finished == 1 and run.now >= rest and run.under_way[1]
+    loop.look(run, thorough=True)
+    run.advance()
+    assert run.finished == 3
+
+
+@pytest.mark.parametrize("room", ["shoal", "crossbar", "tdma", "stardust"])
 def test_a_run_in_which_nothing_arrives_any_more_is_noticed(room, monkeypatch):
     run = started(room)
     arrived, _ = run.under_way

@@ -52,11 +52,11 @@ class Fabric(Described):
 
     def memory(self, demand: Demand) -> int:
         """Bytes a run of this demand is predicted to need; cheap, before anything is laid out or even drawn."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def prepare(self, demand: Demand, *, seed: int = 0) -> "Run":
         """Lay out a run of this demand; no time passes."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def thaw(self, demand: Demand, arrays: dict[str, np.ndarray], *, seed: int = 0) -> "Run":
         """Rebuild a run from what its `freeze` gave."""
@@ -152,6 +152,7 @@ class Run:
         self.seconds = 0.0  # of wall time in kernels, compiling left out
         self.inspected = 0  # work at the last thorough look
         self.moved = (-1, 0)  # `arrived` when it last grew, and the moment
+        self.held = False  # whether anything was under way at the last look
         self.compiling = False
 
     @property
@@ -175,15 +176,16 @@ class Run:
     def stalled(self) -> int:
         """1 if nothing has arrived for longer than `patience` while something was under way: a cell is lost."""
         arrived, more = self.under_way
-        if arrived != self.moved[0] or not more:
+        if arrived != self.moved[0] or not (more and self.held):  # else it may have begun just now, after a long rest
             self.moved = arrived, self.now
+        self.held = more
         return int(self.patience is not None and self.now - self.moved[1] > self.patience)
 
     # what a room says
 
     def step(self, until: int, budget: int) -> int:
         """Let time pass to `until` (ps), or for about `budget` units of work; says why it ended, see `engine.loop`."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def compile(self) -> None:
         """Call every kernel that the run may need, so that nothing happens but that it is compiled."""
@@ -191,18 +193,18 @@ class Run:
 
     def grow(self, why: int) -> None:
         """Make larger what `step` said was full."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def change(self) -> None:
         """Take in what was to happen at `next_change`, and move that on."""
 
     def sample(self) -> dict:
         """Counts so far, for the time series: `delivered_bytes` of each node, `finished` flows, what is `waiting`."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def monitors(self, thorough: bool = True) -> dict[str, int]:
         """How often each law of the fabric was broken; a thorough look may take as long as a stride."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def promises(self, law: str) -> bool:
         """Whether a violation of the law ends the run; where it may happen, it is only counted."""
@@ -210,15 +212,15 @@ class Run:
 
     def observe(self) -> Observation:
         """What was seen so far."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that a step may change, by name."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what `arrays` gave, in a run just prepared; they have the shapes of its own, see `check`."""
-        raise NotImplementedError
+        raise NotImplementedError  # derived classes say it
 
     grows: ClassVar[layout.Grows] = {}  # which of its arrays are made longer during a run, and along which axes
 

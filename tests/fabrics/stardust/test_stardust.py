@@ -185,6 +185,9 @@ def test_pausing_as_the_last_resort_loses_nothing():
     ("no_cell_lost", lambda state: state.world.__setitem__("lost_route", 1)),
     ("reassembly_bounded", lambda state: state.adapters_["most"].__setitem__(1, 1 << 30)),
     ("delivered_as_offered", lambda state: state.traffic["received"].__setitem__(0, -1)),
+    ("buffer_bound", lambda state: state.adapters_["peak"].__setitem__(2, 1 << 40)),
+    ("conservation", lambda state: state.world.__setitem__("landed", state.world["landed"] - 1)),
+    ("conservation", lambda state: state.bursts["left"].__iadd__(1)),
 ])  # fmt: skip
 def test_monitors_notice_a_state_that_was_doctored(law, doctor):
     fabric = Stardust(hosts=16)

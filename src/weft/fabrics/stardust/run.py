@@ -35,6 +35,7 @@ CONSTANT = {  # what no step changes, by table
     "traffic": ("size", "start", "src", "dst", "klass"),
 }
 PARTS = (("p50", 500), ("p99", 990), ("p99.9", 999))  # in a thousand
+PATIENCE = 1000  # ways through the fabric, and packets of a port, in which a fabric that holds packets delivers one
 
 
 class StardustRun(HostedRun):
@@ -51,6 +52,10 @@ class StardustRun(HostedRun):
         self.open_loop = isinstance(demand, Cells)
         self.state = lay_out(fabric, demand, seed)
         self.moments = {moment.time: moment for moment in history(fabric, seed)}
+        slowest = min(fabric.rate, fabric.link)  # all that an adapter holds may be one burst
+        self.patience = PATIENCE * bounds.loop(fabric) + (PATIENCE * fabric.wire_size + fabric.buffer) * 8 * second // (
+            slowest
+        )
 
     @property
     def share(self):
@@ -129,7 +134,7 @@ class StardustRun(HostedRun):
         world, state, fabric = self.world, self.state, self.fabric
         off = int(world["entered"] - world["arrived"] - world["lost_link"] - world["lost_route"] - world["inside"])
         laws = {"conservation": int(off != 0), "no_cell_lost": int(world["overflows"]), "credits_conserved": 0,
-                "reassembly_bounded": 0}  # fmt: skip
+                "reassembly_bounded": 0, "buffer_bound": 0, "progress": self.stalled()}  # fmt: skip
         if not fabric.fail and not fabric.cold:
             laws["no_cell_lost"] += int(world["lost_link"] + world["lost_route"])
         if thorough:
@@ -140,13 +145,34 @@ class StardustRun(HostedRun):
             laws["credits_conserved"] += int(int(voqs["want"].sum()) != int(world["reached"] - world["credit_bytes"]))
             flying = int(np.bitwise_count(state.flying).sum())
             laws["conservation"] += int(flying + int(state.links["count"].sum()) != int(world["inside"]))
+            laws["conservation"] += int(self._missing_cells() != int(world["inside"]))
             laws["reassembly_bounded"] = int(state.adapters_["most"].max() > bounds.reassembly(fabric))
+            laws["buffer_bound"] = int((state.adapters_["peak"] > fabric.buffer).sum())
         laws["delivered_as_offered"] = checked.miscounted(state) if thorough and not self.open_loop else 0
         if not self.open_loop:
             packets = int(world["conserved_in"] - world["conserved_out"])
+            ended = int(world["landed"] + world["drop_full"] + world["drop_late"])  # what is gone went somewhere
             laws["conservation"] += int(not 0 <= packets <= int(world["alive"]))
-            laws["delivered_as_offered"] = checked.miscounted(self.state) if thorough else 0
+            laws["conservation"] += int(ended != int(world["conserved_out"]))
         return laws
+
+    def _missing_cells(self) -> int:
+        """Cells that bursts wait for and that have left their adapter: all of them are inside the fabric."""
+        bursts, here, missing = self.state.bursts, self.state.voqs["oldest"], 0
+        for _ in range(len(bursts)):  # each VOQ has a list of them
+            here = here[here >= 0]
+            if not len(here):
+                break
+            missing += int((bursts["left"][here] - bursts["todo"][here]).sum())
+            here = bursts["after"][here]
+        return missing
+
+    @property
+    def under_way(self):
+        """Packets that have left by ports; whether any is in an adapter or the fabric, and no link is down."""
+        world = self.world
+        held = int(world["inside"]) > 0 or bool(self.state.adapters_["used"].any())
+        return int(world["units_out"] if self.open_loop else world["landed"]), held and int(world["broken"]) == 0
 
     @property
     def lost(self):

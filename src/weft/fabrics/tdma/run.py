@@ -24,6 +24,7 @@ from weft.units import Mbps, us, wire_time
 from weft.units import s as second
 from weft.wire.pfc import FRAME, GAP
 
+PATIENCE = 64  # rounds in which something arrives while anything waits, if no frame is lost and nothing is down
 CAUSES = {"full": Count.DROPPED, "dead_host": Count.STRANDED, "link_down": Count.CUT}
 
 
@@ -54,6 +55,9 @@ class TdmaRun(Run):
         self.past = 0  # events that have been
         self._replaced = -1  # ps at which a standby takes over from a manager that is dead; -1 for nobody
         self.now = 0
+        self.patience = int(PATIENCE * fabric.round / (1 - fabric.loss) ** 2)
+        if fabric.reading is not None:
+            self.patience += 2 * (fabric.receive_buffer + fabric.mtu) * 8 * second // fabric.reading
         self._foresee()
 
     def _planner(self, network=None):
@@ -228,7 +232,15 @@ class TdmaRun(Run):
             law: int(count[Count.REUSED]),
             "receive_buffers": int(count[Count.OVERFLOWS]),
             "delivered_as_offered": self._miscounted() if thorough else 0,
+            "progress": self.stalled(),
         }
+
+    @property
+    def under_way(self):
+        """Bytes that have arrived; whether any wait at their sender while all is up."""
+        state, count = self.state, self.state.count
+        up = not (state.dead.any() or state.down.any() or state.severed.any()) and count[Count.DEATH] > self.now
+        return int(state.got.sum()), bool(up and state.left.any())
 
     def _miscounted(self) -> int:
         """Flows that got other bytes than they asked for, and bytes that belong to no flow."""
