@@ -11,22 +11,30 @@ import pytest
 import weft
 from rooms import FLOWS, LOSING, SMALL
 from weft.errors import MonitorTripped, WeftError
+from weft.units import KB, ms
 
 TWINS = {
     "shoal": "tests/fabrics/shoal/test_twins.py",
     "crossbar": "tests/fabrics/crossbar/test_twin.py",
     "packet": "tests/fabrics/packet/test_twins.py",
+    "torus": "tests/fabrics/torus/test_twins.py",
+    "tdma": "tests/fabrics/tdma/test_twin.py",
+    "ideal": "tests/fabrics/ideal/test_twin.py",
+    "stardust": "tests/fabrics/stardust/test_twin.py",
 }
-FULL = weft.Packet(hosts=16, transport="tcp", topology="single", buffer=4)
-LONG = 5_000_000_000  # ps: what has not ended by then never will
+ALSO = {  # fabrics that are asked first
+    "losing": LOSING,
+    "full": {  # whose buffers overflow
+        "packet": [weft.Packet(hosts=16, transport="tcp", topology="single", buffer=4)],
+        "stardust": [weft.Stardust(hosts=16, buffer=10 * KB)],
+    },
+}
+LONG = 50 * ms  # what has not ended by then never will
 
 
 def probe(room: str, also: str):
     """The law that some run of the room breaks, or nothing."""
-    fabrics = [*SMALL[room], *(LOSING.get(room, ()) if also == "losing" else ()), *([FULL] if also == "full" else ())]
-    if also:
-        fabrics = fabrics[::-1]
-    for fabric in fabrics:
+    for fabric in [*ALSO.get(also, {}).get(room, ()), *SMALL[room]]:
         for pattern in (FLOWS[2], *FLOWS[:2]):
             try:
                 run = fabric.prepare(pattern.draw(nodes=fabric.nodes, link=fabric.link, seed=1), seed=1)
@@ -42,5 +50,5 @@ if __name__ == "__main__":
     room, by, also = sys.argv[1:4]
     np.seterr(all="ignore")
     if by == "twin":
-        sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", TWINS[room]]))
+        sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=once", TWINS[room]]))
     print(probe(room, also))
