@@ -58,6 +58,20 @@ def too_long(place: Path, above: Path) -> bool:
     return len(os.fsencode(place)) > longest or any(len(os.fsencode(part)) > limit for part, limit in names)
 
 
+def refusal(folder: Path) -> int:
+    """The number of the error with which the system refuses a new file in `folder`; 0 if it takes one.
+
+    It is tried: root may write everywhere by its rights, but not on a disk that is read-only, or in /proc.
+    """
+    fresh = beside(folder / "try")
+    try:
+        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        os.unlink(fresh)
+    except OSError as error:
+        return error.errno or errno.EIO
+    return 0
+
+
 def check_place(path) -> None:
     """Raise, before anything is done, the sentence that `replaced(path)` would raise after it."""
     place = resolved(path)
@@ -69,8 +83,10 @@ def check_place(path) -> None:
         code = errno.ENOTDIR
     elif too_long(place, above):
         code = errno.ENAMETOOLONG
-    elif not os.access(place if os.path.exists(place) and not os.path.isfile(place) else above, os.W_OK):
-        code = errno.EACCES
+    elif os.path.exists(place) and not os.path.isfile(place):
+        code = 0 if os.access(place, os.W_OK) else errno.EACCES
+    else:
+        code = refusal(above)
     if code:
         raise WeftError(f"{path} cannot be written: {os.strerror(code).lower()}")
 

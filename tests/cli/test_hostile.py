@@ -131,6 +131,13 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_the_run(weft, here, mo
     assert said is None or "written" in said or "must end in" in said
 
 
+@pytest.mark.parametrize("tokens", [("-o", "/proc/x"), ("--plot", "/proc/x.svg"), ("-o", "/proc/x/y")])
+def test_a_place_that_takes_no_file_is_refused_before_the_run_whoever_asks(weft, here, monkeypatch, tokens):
+    monkeypatch.setattr("weft.experiment.Session.__init__", lambda *a, **k: pytest.fail("run"))
+    said = refused(weft(*RUN, *tokens))
+    assert said.startswith(f"weft run shoal: {tokens[1]} cannot be written: ")
+
+
 def test_cells_have_no_completion_times_to_draw_which_is_said_before_the_run(weft, here, monkeypatch):
     monkeypatch.setattr("weft.experiment.Session.__init__", lambda *a, **k: pytest.fail("run"))
     said = refused(weft("run", "crossbar", "bernoulli", "--ports", "8", "--load", "0.5", "--plot", "a.svg"))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weft.errors import BadInput, WeftError
-from weft.files import beside, reason, resolved, synced, too_long
+from weft.files import beside, reason, refusal, resolved, synced, too_long
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # linux/fcntl.h, linux/fs.h
 
@@ -25,8 +25,8 @@ def check(folder, *, ours) -> Path:
     nearest = next(step for step in place.parents if os.path.exists(step))
     if too_long(place, nearest):
         raise WeftError(f"{folder} cannot be written: {os.strerror(errno.ENAMETOOLONG).lower()}")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise WeftError(f"{folder} cannot be written: {os.strerror(errno.EACCES).lower()}")
+    if code := refusal(nearest):
+        raise WeftError(f"{folder} cannot be written: {os.strerror(code).lower()}")
     return place
 
 
