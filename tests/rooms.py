@@ -119,6 +119,7 @@ ALSO = {
         *LOSING["torus"],
         weft.Torus(dimensions=(3, 3), weights=(1, 2), strict=True, period=1 * us, headroom=0.0),
         weft.Torus(dimensions=(2, 2, 2, 2), period=1 * us, trees=1, broadcast=0),
+        weft.Torus(dimensions=(8,), routing="chosen", period=1 * us, choose=3 * us, tries=3, demands=(9 * Gbps, 0)),
     ],
     "packet": [
         weft.Packet(hosts=16, transport="ndp", nic="fair"),

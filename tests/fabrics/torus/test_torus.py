@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from weft import Poisson, Torus
+from weft import Poisson, Torus, cost
 from weft.errors import BadInput
 from weft.fabrics.torus import bounds
 from weft.topology.torus import Grid, shapes
 from weft.units import Gbps, Mbps, ms, ns, s, us, wire_time
-from weft.workload.flows import Flows
+from weft.workload.flows import ENDLESS, Flows
 
 SHAPES = [(2,), (7,), (2, 2), (3, 5), (8, 8), (2, 3, 4), (4, 4, 4), (2, 3, 2, 3)]
 
@@ -95,7 +95,7 @@ def test_dimension_order_finishes_a_dimension_before_it_begins_the_next():
         ({"transport": "r2d2"}, r"^transport must be a known preset, not 'r2d2'"),
         ({"transport": "tcp:queue=priority"}, r"drop-tail"),
         ({"headroom": 1.0}, r"^headroom must be from 0 to below 1, not 1.0$"),
-        ({"weights": ()}, r"^weights must be 1 to 8 numbers, not \(\)$"),
+        ({"weights": ()}, r"^weights must be 1 to 128 numbers, not \(\)$"),
         ({"fail": "node 512"}, r"^a node must be one of 0, 1, 2 … 511, not '512'$"),
         ({"fail": "link 0-9"}, r"^there must be a link 0-9 to fail, but the topology has none$"),
         ({"fail": "nod 3"}, r"a failure must look like .* not 'nod 3' \(near it: node"),
@@ -140,6 +140,12 @@ def test_an_endless_flow_gets_all_its_paths_can_carry_but_the_headroom():
     assert goodput == pytest.approx(36e9 * 1468 / 1538, rel=0.02)
 
 
+def test_what_a_torus_is_made_of_is_listed_and_what_it_costs_is_not_known():
+    found = cost(Torus(dimensions=(4, 4, 4), link=60 * Gbps))
+    assert found.parts == {"torus NIC of 6 x 10 Gbps": 64, "cable of 10 Gbps": 192} and not found.sums
+    assert found.unknown == ("price, watts and space of torus NIC of 6 x 10 Gbps: no catalogue has one",)
+
+
 def test_weights_priorities_and_demands_are_kept():
     flows = Flows.of(nodes=4, src=[0, 0], dst=[1, 1], size=10**6, start=0, klass=[0, 1])
     ring = Torus(dimensions=(4,), link=20 * Gbps, headroom=0.0)
@@ -147,8 +153,28 @@ def test_weights_priorities_and_demands_are_kept():
     assert bounds.fair_rates(replace(ring, weights=(1, 3)), flows).tolist() == [2500 * Mbps, 7500 * Mbps]
     assert bounds.fair_rates(replace(ring, weights=(1, 1), strict=True), flows).tolist() == [1, 10 * Gbps]
     assert bounds.fair_rates(replace(ring, demand=3 * Gbps), flows).tolist() == [3 * Gbps, 3 * Gbps]
+    assert bounds.fair_rates(replace(ring, demands=(0, 3 * Gbps)), flows).tolist() == [7 * Gbps, 3 * Gbps]
     both = replace(ring, weights=(1, 1), strict=True, demand=8 * Gbps)
     assert bounds.fair_rates(both, flows).tolist() == [2 * Gbps, 8 * Gbps]
+
+
+def test_chosen_routes_carry_more_of_a_tornado_than_shortest_paths_and_as_much_of_neighbours():
+    def carried(routing, away):
+        fabric = Torus(dimensions=(8,), routing=routing, period=20 * us, choose=50 * us, tries=8, headroom=0.0)
+        nodes = np.arange(8)
+        flows = Flows.of(nodes=8, src=nodes, dst=(nodes + away) % 8, size=ENDLESS, start=0)
+        run = fabric.prepare(flows, seed=1)
+        run.advance(until=1 * ms)
+        before = int(run.observe().received.sum())
+        run.advance(until=2 * ms)
+        seen = run.observe()
+        return (int(seen.received.sum()) - before) * 8 * s / (1 * ms), seen.sections["r2c2"]
+
+    shortest, _ = carried("minimal", 3)
+    spread, _ = carried("valiant", 3)
+    chosen, told = carried("chosen", 3)
+    assert told["routes_switched"] > 0 and chosen > 1.1 * shortest and chosen > 0.95 * spread
+    assert carried("chosen", 1)[0] == pytest.approx(carried("minimal", 1)[0], rel=0.01)
 
 
 @pytest.mark.parametrize("routing", ["minimal", "dimension", "valiant"])

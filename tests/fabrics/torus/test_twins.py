@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from graphs import waiting
 from weft.fabrics.torus import Torus, bounds, reference
 from weft.random import below, key, words
-from weft.units import Gbps, ms, ns, us
+from weft.units import Gbps, Mbps, ms, ns, us
 from weft.workload.flows import Flows
 
 few = settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
@@ -35,7 +35,7 @@ controls = st.fixed_dictionaries(
         "weights": st.sampled_from([(1,), (1, 3), (5, 1, 2)]),
         "strict": st.booleans(),
         "first": st.sampled_from([None, 3 * Gbps]),
-        "demand": st.sampled_from([None, None, 2 * Gbps, 13 * Gbps]),
+        "demands": st.sampled_from([(), (), (2 * Gbps,), (13 * Gbps, 0), (0, 3 * Gbps, 1 * Gbps, 200 * Mbps)]),
     }
 )
 
@@ -116,7 +116,25 @@ def test_what_fails_fails_alike(transport, plan, shape, routing, converge, perio
     assert (seen.finish < 0).sum() == seen.lost.flows
 
 
-@pytest.mark.parametrize("routing", ["minimal", "valiant"])
+@few
+@given(
+    plan=st.sampled_from(["", "", "links 20% at 3us until 40us", "node 1 at 9us"]),
+    shape=st.sampled_from([(8,), (2, 4), (3, 3)]),
+    choose=st.sampled_from([1 * us, 7 * us]),
+    tries=st.integers(1, 4),
+    control=controls,
+    seed=st.integers(0, 2**32),
+    count=st.integers(1, 40),
+)
+def test_routes_are_chosen_alike(plan, shape, choose, tries, control, seed, count):
+    fabric = Torus(
+        dimensions=shape, routing="chosen", choose=choose, tries=tries, fail=plan, converge=2 * us, **control
+    )
+    seen = assert_same(fabric, traffic(fabric.nodes, count, seed), seed)
+    assert seen.sections["r2c2"]["routes_switched"] <= seen.sections["r2c2"]["routes_tried"]
+
+
+@pytest.mark.parametrize("routing", ["minimal", "valiant", "chosen"])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_given_up_after_its_entry_has_gone_to_another_leaves_that_one_alone(routing, seed):
     fabric = Torus(
@@ -151,10 +169,11 @@ def test_rates_are_those_of_plain_water_filling_to_the_last_unit(shape, routing,
     toward = fabric.toward()
     known = []
     for src, dst, klass in zip(flows.src.tolist(), flows.dst.tolist(), flows.klass.tolist(), strict=True):
-        klass = min(klass, len(fabric.weights) - 1)
-        known.append((fabric.weights[klass], klass, lay(toward, fabric.grid, src, dst)))
+        klass = min(klass, len(fabric.of_classes) - 1)
+        known.append((fabric.of_classes[klass][0], klass, lay(toward, fabric.grid, src, dst)))
     capacity = [int(fabric.rate * (1 - fabric.headroom))] * fabric.graph.ports
-    plain = reference.fill(known, capacity, strict=fabric.strict, demand=fabric.demand or 0)
+    demands = [most if most < 1 << 62 else None for _, most in fabric.of_classes]
+    plain = reference.fill(known, capacity, strict=fabric.strict, demands=demands)
     assert_array_equal(bounds.fair_rates(fabric, flows), plain)
 
 

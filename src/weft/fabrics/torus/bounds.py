@@ -41,8 +41,8 @@ def known(fabric, flows):
     entries = state.entries[: len(flows)]
     entries["id"], entries["state"] = np.arange(len(flows)), TOLD
     entries["src"], entries["dst"], entries["spread"] = flows.src, flows.dst, fabric.routing == "valiant"
-    entries["klass"] = np.minimum(flows.klass, len(fabric.weights) - 1)
-    entries["weight"] = np.array(fabric.weights)[entries["klass"]]
+    entries["klass"] = np.minimum(flows.klass, len(fabric.of_classes) - 1)
+    entries["weight"] = np.array([weight for weight, _ in fabric.of_classes])[entries["klass"]]
     state.world["used_entries"] = len(flows)
     kernel.reload(state.world)
     return run

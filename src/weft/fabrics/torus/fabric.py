@@ -16,14 +16,14 @@ from weft.fabrics.torus.settings import CHANCES, ONE, settings
 from weft.parameters import Parameter, Shape
 from weft.topology.graph import Topology
 from weft.topology.torus import Grid, shapes
-from weft.units import Gbps, Rate, Size, Time, ns, param, s, show_number, show_rate, us, wire_time
+from weft.units import Gbps, Rate, Size, Time, ms, ns, param, s, show_number, show_rate, us, wire_time
 from weft.workload.flows import LATEST
 
 NEVER = (1 << 62) - 1
 MOST_DIMENSIONS, MOST_NODES = 6, 1 << 14
 FASTEST = 4 * 10**12  # b/s of a port: times 2**20 it still fits a machine word
 FINEST = 10**6  # a part of the rate of a node that may be lost where it is split
-MOST_CLASSES = 8
+MOST_CLASSES = 128  # as many as a flow may be of
 
 
 def named(shape) -> str:
@@ -47,9 +47,13 @@ class Torus(Hosted):
     delay: Time = param(100 * ns, "time of a hop: the wire and the node behind it")
     mtu: Size = param(1500, "largest packet; preamble, Ethernet header, FCS and gap come on top")
     transport: str = param("r2c2", "r2c2, or a preset as in tcp or dctcp:rto_min=1ms")
-    routing: Literal["minimal", "dimension", "valiant"] = param(
-        "minimal", "shortest paths at random, in the order of dimensions, or by way of a random node"
+    routing: Literal["minimal", "dimension", "valiant", "chosen"] = param(
+        "minimal",
+        "shortest paths at random, in the order of dimensions, by way of a random node, or chosen for each flow of "
+        "r2c2 between the first and the last",
     )
+    choose: Time = param(10 * ms, "time between two searches for better routes, where they are chosen")
+    tries: int = param(16, "times that each search tries some flows the other way")
     buffer: int | None = param(None, "packets that a port holds; no limit for r2c2, the preset's for others")
     mark: int | None = param(None, "packets above which ECN marks")
     first: Rate | None = param(None, "most that a flow sends at before its rate is computed; that of its node; r2c2")
@@ -62,6 +66,9 @@ class Torus(Hosted):
     weights: tuple[int, ...] = param((1,), "weight of the flows of class 0, 1, …; the last counts for all further ones")
     strict: bool = param(False, "whether flows of a higher class get their rates first; r2c2")
     demand: Rate | None = param(None, "most that a flow asks for; r2c2")
+    demands: tuple[Rate, ...] = param(
+        (), "the same for the flows of class 0, 1, …, 0 for no limit; the last counts for all further ones; r2c2"
+    )
     ties: Literal["fifo", "lifo", "random"] = param("fifo", "order of events in the same picosecond")
     fail: str = param("", "failures, as in node 3 at 10us until 2ms, link 0-1 at 1ms, links 5%")
     converge: Time = param(100 * us, "time after a failure or repair until routes have changed")
@@ -72,11 +79,11 @@ class Torus(Hosted):
         self._check_rates()
         require(0 <= self.delay <= LATEST >> 8, "delay", "0 or more and at most 5 hours", self.delay)
         require(self.mtu <= 65535, "mtu", "at most 65535", self.mtu)
-        routings = ("minimal", "dimension", "valiant")
+        routings = ("minimal", "dimension", "valiant", "chosen")
         require(self.routing in routings, "routing", f"one of {', '.join(routings)}", self.routing)
         require(self.ties in ("fifo", "lifo", "random"), "ties", "one of fifo, lifo, random", self.ties)
         require(isfinite(self.headroom) and 0 <= self.headroom < 1, "headroom", "from 0 to below 1", self.headroom)
-        for name in ("period", "notice"):
+        for name in ("period", "notice", "choose"):
             value = getattr(self, name)
             require(0 < value <= LATEST >> 1, name, "more than 0 and at most 26 days", value)
         require(0 <= self.converge <= LATEST >> 1, "converge", "0 or more and at most 26 days", self.converge)
@@ -86,16 +93,23 @@ class Torus(Hosted):
         require(not often, "loss", "such that one broadcast in ten comes to all nodes", self.loss)
         require(1 <= self.trees <= 64, "trees", "from 1 to 64", self.trees)
         require(1 <= len(self.weights) <= MOST_CLASSES, "weights", f"1 to {MOST_CLASSES} numbers", self.weights)
+        require(len(self.demands) <= MOST_CLASSES, "demands", f"at most {MOST_CLASSES} rates", len(self.demands))
+        require(not self.demands or self.demand is None, "demand", "given for all flows or by class, not both", "both")
         for weight in self.weights:
             require(1 <= weight <= 1000, "a weight", "from 1 to 1000", weight)
         require(self.demand is None or 1 <= self.demand <= FASTEST, "demand", "from 1 b/s to 4 Tb/s", self.demand)
+        for rate in self.demands:
+            require(0 <= rate <= FASTEST, "a demand", "from 0, for none, to 4 Tb/s", rate)
         require(self.first is None or 1 <= self.first <= 2**62, "first", "more than 0", self.first)
-        enough = self.demand is None or self.demand >= max(self.weights)
-        require(enough, "demand", f"at least the largest weight, {max(self.weights)} b/s", self.demand)
+        for rate in (self.demand, *self.demands):
+            require(not rate or rate >= max(self.weights), "demand", f"at least {max(self.weights)}, a weight", rate)
         require(self.buffer is None or 1 <= self.buffer <= 10**9, "buffer", "from 1 to 10^9 packets", self.buffer)
         set_ = self.settings
         if set_.transport not in ("r2c2", "tcp", "dctcp"):
             raise BadInput(f"transport must be r2c2, tcp or dctcp on a torus, not {set_.transport}")
+        own = set_.transport == "r2c2" or self.routing != "chosen"
+        require(own, "routing", f"one that {set_.transport} has: minimal, dimension or valiant", self.routing)
+        require(1 <= self.tries <= 10**6, "tries", "from 1 to a million", self.tries)
         if not (set_.queue == "droptail" and not set_.share):
             raise BadInput(f"the ports of a torus must be drop-tail queues of their own, not {set_.queue} with sharing")
         known = ("ecmp", "random", "single")
@@ -178,6 +192,21 @@ class Torus(Hosted):
         """Ports count their backlog in ps, as those of packet networks do where they are drop tail."""
         return True
 
+    @property
+    def spreads(self) -> bool:
+        """Whether packets may go by way of a random node."""
+        return self.routing in ("valiant", "chosen")
+
+    @cached_property
+    def of_classes(self) -> list[tuple[int, int]]:
+        """(weight, b/s that a flow asks for at most, 2^62 for no limit) of flows of class 0, 1, …."""
+        demands = self.demands or (self.demand or 0,)
+        count = max(len(self.weights), len(demands))
+        return [
+            (self.weights[min(k, len(self.weights) - 1)], demands[min(k, len(demands) - 1)] or 1 << 62)
+            for k in range(count)
+        ]
+
     def changes(self, seed: int) -> list[Change]:
         """Links that go down and come back in a run with this seed, in order of time."""
         return plan(self.fail, self.graph, seed, self._parts)
@@ -212,6 +241,11 @@ class Torus(Hosted):
             whole *= 1.0 - self.loss
         return int((1.0 - whole) * CHANCES)
 
+    def parts(self) -> dict[str, int]:
+        """What it is made of: a NIC that switches for every node, and cables; no catalogue of ours has the first."""
+        rate = show_rate(self.rate)
+        return {f"torus NIC of {self.grid.degree} x {rate}": self.nodes, f"cable of {rate}": len(self.graph.ends)}
+
     def ideal(self, flows) -> np.ndarray:
         """(flows,) int64 ps: no flow can be faster in an empty torus."""
         return bounds.ideal(self, flows)
@@ -228,7 +262,7 @@ class Torus(Hosted):
         n, ports, flows = self.nodes, self.graph.ports, len(demand)
         live = min(flows, 8 * n)
         own = self.settings.transport == "r2c2"
-        spread = 3 * n * ports * 8 if own and self.routing == "valiant" else 0
+        spread = 3 * n * ports * 8 if own and self.spreads else 0
         hops = sum(size // 4 + 1 for size in self.dimensions)
         return (
             ports * st.network.PORT.itemsize
@@ -246,6 +280,13 @@ class Torus(Hosted):
         from weft.fabrics.torus.run import TorusRun
 
         return TorusRun(self, demand, seed)
+
+    def follow(self, demand, f, *, seed, until):
+        """Steps of flow f, packet by packet, and its rates, from the twin."""
+        from weft.fabrics.network.follow import follow
+        from weft.fabrics.torus.follow import Followed
+
+        return follow(self, demand, f, seed=seed, until=until, kind=Followed)
 
     @staticmethod
     def facts(summary):
@@ -270,8 +311,8 @@ class Torus(Hosted):
         from weft.hosts import state as hosts
 
         set_, grid, graph = self.settings, self.grid, self.graph
-        n, ports, classes = self.nodes, graph.ports, len(self.weights)
-        own, valiant = set_.transport == "r2c2", self.routing == "valiant"
+        n, ports, classes = self.nodes, graph.ports, len(self.of_classes)
+        own, valiant = set_.transport == "r2c2", self.spreads
         packet = wire_time(self.wire_size, self.rate)
         shift = events.shift_for(max(packet // ports, 1))
         ring = 1 << min(max(((packet + self.delay) >> shift).bit_length(), 10), 22)
@@ -301,7 +342,7 @@ class Torus(Hosted):
                     "crossing": ((classes, ports), np.int64),
                     "heap_ports": (ports, np.int32),
                     "begins": (ports + 1, np.int64),
-                    "weights": (classes, np.int64),
+                    **dict.fromkeys(("weights", "demands"), (classes, np.int64)),
                     "cast": ((n if own and valiant else 0, ports), np.int32),
                     "landed": ((n if own and valiant else 0, ports), np.int32),
                     "line": (n, np.int32),
@@ -318,22 +359,26 @@ class Torus(Hosted):
             "capacity_high": NEVER,
             "degree": grid.degree,
             "valiant": valiant,
+            "chosen": self.routing == "chosen",
+            "choose": self.choose,
+            "tries": self.tries,
             "period": self.period,
             "broadcast_time": wire_time(self.broadcast, self.rate),
             "broadcast_hop": wire_time(self.broadcast, self.rate) + self.delay,
             "trees": self.trees,
             "classes_of_flows": classes,
             "strict": self.strict,
-            "demand": self.demand or 0,
+            "modest": any(most < st.UNLIMITED for _, most in self.of_classes),
             "loss_chance": self.loss_chance,
-            "start_rate": min(self.link, self.first or self.link, self.demand or self.link),
+            "start_rate": min(self.link, self.first or self.link),
             "free_entry": -1,
         }
         for name, value in values.items():
             state.world[name] = value
         state.toward[:], state.picks[:] = self.toward(), grid.picks
         state.port_of[:], state.to_of[:] = grid.port, grid.to
-        state.weights[:], state.back[:] = self.weights, grid.back
+        state.weights[:], state.demands[:] = zip(*self.of_classes, strict=True)
+        state.back[:] = grid.back
         for mask, (count, *bits) in enumerate(grid.picks.tolist()):
             if count:
                 state.branch[mask] = [bits[tree % count] for tree in range(self.trees)]

@@ -87,7 +87,9 @@ def pass_on(s, r, node):
 @part
 def forward(s, r, host):
     """Take packet r from its node, with a random node to go by where Valiant is on."""
-    if s.valiant == 1:
+    if s.valiant == 1 and s.chosen == 1 and not r2c2.is_spread(s, r):
+        waypoint(s)[r] = events.NONE
+    elif s.valiant == 1:
         p = packet_at(s, r)
         nodes = np.uint32(s.toward_size)
         left = np.uint32(p.path) // nodes
@@ -201,10 +203,8 @@ def reload(world):
     s.used_loads = 0
     for e in range(s.used_entries):
         entry = entry_at(s, e)
-        if entry.state == TOLD and entry.spread == 0:
-            entry.first = s.used_loads
-            entry.count = water.lay(s, np.int64(entry.src), np.int64(entry.dst), s.used_loads)
-            s.used_loads += np.int64(entry.count)
+        if entry.state == TOLD:
+            r2c2.lay(s, e)
     for e in range(s.used_entries):
         if entry_at(s, e).state == TOLD:
             water.add(s, e, 1)

@@ -7,6 +7,9 @@
                are known (`water.py`) at the next multiple of `period`, if any came or went. All nodes know the same,
                so one computation stands for all of them.
     packets    are paced at that rate, and take a path each.
+    routes     are the same for all flows, or chosen for each flow between shortest paths and Valiant, at multiples of
+               `choose`: all flows, or a half, a quarter, … of them, drawn, are tried the other way, and stay there if
+               that makes the rates of all flows together larger. New flows take shortest paths.
     losses     are made known to the sender after `notice`; it sends the packet again at once, and the next one later.
 
 A broadcast is not a packet of its own at every hop. It takes its bytes on every link of the tree at the moment it is
@@ -21,9 +24,10 @@ from weft.engine.jit import part
 from weft.engine.random import below, word
 from weft.fabrics.network.state import port_at
 from weft.fabrics.torus import water
-from weft.fabrics.torus.settings import CHANCES, LOSS_STREAM
+from weft.fabrics.torus.settings import CHANCES, CHOICE_STREAM, LOSS_STREAM
 from weft.fabrics.torus.state import (
     ANNOUNCED,
+    CHOOSE,
     FORGET,
     FREE,
     GONE,
@@ -32,6 +36,7 @@ from weft.fabrics.torus.state import (
     TOLD,
     branch,
     calls,
+    demands,
     entry_at,
     farthest,
     port_of,
@@ -53,7 +58,7 @@ from weft.hosts.flow import (
 )
 from weft.hosts.state import LOST, TURN, flow_at, host_at, packet_at, rows, sub_at, traffic_at
 
-LOSSES = np.uint64(LOSS_STREAM)
+LOSSES, CHOICES = np.uint64(LOSS_STREAM), np.uint64(CHOICE_STREAM)
 
 # fields of a subflow, by what they are here: `stamp` is when the last packet was sent, `target` its bytes, `pulled` the
 # entry, `window_end` the moment at which all know of the flow
@@ -112,7 +117,7 @@ def _new_entry(s, slot):
         s.used_entries += 1
     entry, flow = entry_at(s, e), flow_at(s, slot)
     entry.id, entry.slot, entry.src, entry.dst = flow.id, slot, flow.src, flow.dst
-    entry.state, entry.ended, entry.spread, entry.count, entry.frozen = ANNOUNCED, 0, s.valiant, 0, 0
+    entry.state, entry.ended, entry.spread, entry.count, entry.frozen = ANNOUNCED, 0, s.valiant - s.chosen, 0, 0
     entry.klass = min(np.int64(traffic_at(s, flow.id).klass), s.classes_of_flows - 1)
     entry.weight = weights(s)[entry.klass]
     entry.rate = 0
@@ -144,8 +149,8 @@ def begin(s, slot):
         close_slot(s, slot)
         return
     sub, flow = sub_at(s, slot), flow_at(s, slot)
-    sub.rate = s.start_rate
     sub.pulled = _new_entry(s, slot)
+    sub.rate = min(s.start_rate, demands(s)[entry_at(s, sub.pulled).klass])
     sub.window_end = announce(s, np.int64(flow.src))
     _schedule(s, KNOWN, sub.pulled, sub.window_end)
     _ready(s, slot)
@@ -223,12 +228,100 @@ def on_known(s, e):
         _free_entry(s, e)
         return
     entry.state = TOLD
-    if entry.spread == 0:
-        entry.first = s.used_loads
-        entry.count = water.lay(s, np.int64(entry.src), np.int64(entry.dst), s.used_loads)
-        s.used_loads += np.int64(entry.count)
+    lay(s, e)
     water.add(s, e, 1)
     _stale(s)
+    if s.chosen == 1:
+        _choose_later(s)
+
+
+@part
+def lay(s, e):
+    """Lay out what entry e puts on ports over shortest paths, unless it never takes them."""
+    entry = entry_at(s, e)
+    entry.first, entry.laid = s.used_loads, 0
+    if s.valiant == 0 or s.chosen == 1:
+        entry.laid = water.lay(s, np.int64(entry.src), np.int64(entry.dst), s.used_loads)
+        s.used_loads += np.int64(entry.laid)
+    if entry.spread == 0:
+        entry.count = entry.laid
+
+
+@part
+def is_spread(s, r):
+    """Whether packet r goes by way of a random node, where that is decided flow by flow: while its flow is known."""
+    p = packet_at(s, r)
+    entry = entry_at(s, sub_at(s, p.flow).pulled)
+    return entry.id == p.id and entry.ended == 0 and entry.spread == 1
+
+
+@part
+def _choose_later(s):
+    """Have routes chosen at the next multiple of their period."""
+    if s.choosing == 0:
+        s.choosing = 1
+        _schedule(s, CHOOSE, 0, (s.now // s.choose + 1) * s.choose)
+
+
+@part
+def _turn(s, e):
+    """Route entry e the other way."""
+    entry = entry_at(s, e)
+    water.add(s, e, -1)
+    entry.spread = 1 - entry.spread
+    if entry.spread == 0:
+        entry.count = entry.laid
+    water.add(s, e, 1)
+
+
+@part
+def _worth(s):
+    """b/s that all known flows get together with the routes they have now."""
+    water.pour(s)
+    total = np.int64(0)
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.state == TOLD and entry.frozen == s.computations:
+            total += entry.rate
+    return total
+
+
+@part
+def _turn_some(s, draw, part):
+    """Route the other way every flow that has something to send with a chance of one in 2^part; the same ones again
+    with the same draw."""
+    for e in range(s.used_entries):
+        entry = entry_at(s, e)
+        if entry.state == TOLD and entry.ended == 0 and below(word(draw, e), np.int64(1) << part) == 0:
+            _turn(s, e)
+
+
+@part
+def on_choose(s):
+    """Try some flows the other way, many at once or few, and keep what makes all rates together larger."""
+    s.choosing = 0
+    count, parts = 0, 1
+    for e in range(s.used_entries):
+        count += 1 if entry_at(s, e).state == TOLD and entry_at(s, e).ended == 0 else 0
+    if count == 0:
+        return
+    while count >> parts > 0:
+        parts += 1
+    worth, before = _worth(s), s.switched
+    for _ in range(s.tries):
+        s.tried += 1
+        draw = word(s.key ^ CHOICES, s.tried)
+        part_ = np.int64(below(draw, parts))
+        _turn_some(s, draw, part_)
+        other = _worth(s)
+        if other > worth:
+            worth = other
+            s.switched += 1
+        else:
+            _turn_some(s, draw, part_)
+    if s.switched > before:
+        _stale(s)
+    _choose_later(s)
 
 
 @part
@@ -301,6 +394,8 @@ def fire(s, r):
         forget(s, e)
     elif kind == TICK:
         on_tick(s)
+    elif kind == CHOOSE:
+        on_choose(s)
 
 
 R2C2 = Transport(begin=begin, receive=receive, fire=fire, pace=on_pace, room=no_room)

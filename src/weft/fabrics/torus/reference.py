@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 from weft.fabrics.network.reference.port import Port
-from weft.fabrics.torus.settings import CHANCES, LOSS_STREAM
+from weft.fabrics.torus.settings import CHANCES, CHOICE_STREAM, LOSS_STREAM
 from weft.hosts.reference import Hosts
 from weft.hosts.reference.dcqcn import Paced, RdmaNic
 from weft.hosts.reference.dctcp import Dctcp
@@ -57,10 +57,11 @@ def spread_loads(toward, grid, src, dst) -> dict[int, int]:
     return {port: part for port, part in total.items() if part}
 
 
-def fill(flows, capacity, *, strict=False, demand=0) -> list[int]:
+def fill(flows, capacity, *, strict=False, demands=()) -> list[int]:
     """Max-min fair rates, b/s: flows is a list of (weight, class, {port: part}), capacity the b/s of each port.
 
-    A flow without ports has no path just now: it gets 0.
+    demands: b/s that a flow of each class asks for at most, or None. A flow without ports has no path just now: it
+    gets 0.
     """
     rates = [0] * len(flows)
     left = [rate * ONE for rate in capacity]
@@ -75,10 +76,11 @@ def fill(flows, capacity, *, strict=False, demand=0) -> list[int]:
                     levels.append((room // thirst, port))
             level, port = min(levels)
             fixed = {f for f in rising if port in flows[f][2]}
-            if demand:
-                enough, klass = min((demand // flows[f][0], flows[f][1]) for f in rising)
-                if enough <= level:
-                    level, fixed = enough, {f for f in rising if flows[f][1] == klass}
+            asking = [(weight, klass) for weight, klass, _ in (flows[f] for f in rising)]
+            modest = [(demands[klass] // weight, klass) for weight, klass in asking if demands and demands[klass]]
+            if modest and min(modest)[0] <= level:
+                level, klass = min(modest)
+                fixed = {f for f in rising if flows[f][1] == klass}
             for f in fixed:
                 weight, _, parts = flows[f]
                 rates[f] = max(weight * level, 1)
@@ -110,8 +112,8 @@ class R2c2(Patient, Paced):
         def __init__(self, flow, k):
             super().__init__(flow, k)
             self.sent_at = self.size = 0
-            fabric = flow.net.fabric
-            self.rate = min(fabric.link, fabric.demand or fabric.link, fabric.first or fabric.link)
+            fabric, klass = flow.net.fabric, flow.net.class_of(flow.f)
+            self.rate = min(fabric.link, flow.net.demands[klass] or fabric.link, fabric.first or fabric.link)
 
         def timers(self):
             return [self.turn]
@@ -166,9 +168,15 @@ class Entry:
         flow, fabric, net = sub.flow, sub.net.fabric, sub.net
         self.number = net.free_numbers.pop() if net.free_numbers else net.take_number()
         self.sub, self.src, self.dst = sub, flow.src, flow.dst
-        self.klass = min(int(sub.net.flows.klass[flow.f]), len(fabric.weights) - 1)
-        self.weight = fabric.weights[self.klass]
+        self.klass = net.class_of(flow.f)
+        self.weight = fabric.weights[min(self.klass, len(fabric.weights) - 1)]
         self.ended = self.gone = False
+        self.spread = fabric.routing == "valiant"
+
+    @property
+    def spread_now(self):
+        """Whether packets go by way of a random node: not those that are sent again after the last."""
+        return self.spread and not self.ended
 
 
 class PatientTcp(Patient, Tcp):
@@ -194,11 +202,16 @@ class Network(Hosts):
             if fabric.buffer is None and self.set.transport == "r2c2":
                 port.capacity = 1 << 62  # … which R2C2 need not bound
         self.count |= dict.fromkeys(("hops", "crossed", "marks"), 0)
+        demands = fabric.demands or (fabric.demand,)
+        self.flow_classes = max(len(fabric.weights), len(demands))
+        self.demands = [demands[min(klass, len(demands) - 1)] or None for klass in range(self.flow_classes)]
         self.calls = [0] * fabric.nodes
         self.known: list[Entry] = []
         self.free_numbers: list[int] = []  # entries have numbers, and are told of their rates in that order
         self.numbers = 0
-        self.ticking = self.settled = False
+        self.ticking = self.choosing = self.settled = False
+        self.tried = self.switched = 0
+        self.laid: dict = {}  # what flows put on ports, as long as routes are what they are
         self.abandoned = self.broadcasts = self.computations = 0
         self.open: list[Flow] = []
         changes = {}
@@ -212,11 +225,17 @@ class Network(Hosts):
 
     def forward(self, packet, host):
         packet.way = None
-        if self.fabric.routing == "valiant":
+        if self.goes_round(packet):
             packet.path, way = divmod(packet.path, self.fabric.nodes)
             if self.reaches(host, way) and self.reaches(way, packet.dst):
                 packet.way = way
         self.pass_on(packet, host)
+
+    def goes_round(self, packet):
+        """Whether a packet is to go by way of a random node."""
+        if self.fabric.routing == "chosen":
+            return packet.flow.subflows[0].entry.spread_now
+        return self.fabric.routing == "valiant"
 
     def reaches(self, a, b):
         return a == b or self.toward[b, a] != 0
@@ -279,6 +298,10 @@ class Network(Hosts):
                 port.busy = max(port.busy, self.now) + took
         return self.now + max(hops.values()) * (took + self.fabric.delay)
 
+    def class_of(self, f):
+        """The class of a flow, the last one standing for all further ones."""
+        return min(int(self.flows.klass[f]), self.flow_classes - 1)
+
     def take_number(self):
         self.numbers += 1
         return self.numbers - 1
@@ -290,6 +313,8 @@ class Network(Hosts):
             self.known.append(entry)
             self.known.sort(key=lambda e: e.number)
             self.tick_later()
+            if self.fabric.routing == "chosen":
+                self.choose_later()
 
     def forget(self, entry):
         self.known.remove(entry)
@@ -304,15 +329,53 @@ class Network(Hosts):
 
     def tick(self):
         self.ticking = False
-        self.computations += 1
-        fabric = self.fabric
-        lay = spread_loads if fabric.routing == "valiant" else loads
-        flows = [(e.weight, e.klass, lay(self.toward, self.grid, e.src, e.dst)) for e in self.known]
-        capacity = [int(fabric.rate * (1 - fabric.headroom))] * len(self.ports)
-        rates = fill(flows, capacity, strict=fabric.strict, demand=fabric.demand or 0)
-        for entry, rate in zip(self.known, rates, strict=True):
+        for entry, rate in zip(self.known, self.rates(), strict=True):
             if rate and not entry.ended:
                 entry.sub.change_rate(rate)
+
+    def rates(self):
+        """The rates of all flows that are known, with the routes they have now."""
+        self.computations += 1
+        fabric = self.fabric
+        flows = [(e.weight, e.klass, self.loads_of(e)) for e in self.known]
+        capacity = [int(fabric.rate * (1 - fabric.headroom))] * len(self.ports)
+        return fill(flows, capacity, strict=fabric.strict, demands=self.demands)
+
+    def loads_of(self, entry):
+        key = entry.src, entry.dst, entry.spread
+        if key not in self.laid:
+            lay = spread_loads if entry.spread else loads
+            self.laid[key] = lay(self.toward, self.grid, entry.src, entry.dst)
+        return self.laid[key]
+
+    def choose_later(self):
+        if not self.choosing:
+            self.choosing = True
+            self.at((self.now // self.fabric.choose + 1) * self.fabric.choose, self.choose)
+
+    def choose(self):
+        """Try some flows the other way, many at once or few, and keep what makes all rates together larger."""
+        self.choosing = False
+        mine = [entry for entry in self.known if not entry.ended]
+        if not mine:
+            return
+        worth, before = sum(self.rates()), self.switched
+        for _ in range(self.fabric.tries):
+            self.tried += 1
+            draw = word(self.key ^ CHOICE_STREAM, self.tried)
+            one_in = 1 << below_one(draw, len(mine).bit_length())  # from all of them to about one
+            some = [entry for entry in mine if below_one(word(draw, entry.number), one_in) == 0]
+            for entry in some:
+                entry.spread = not entry.spread
+            other = sum(self.rates())
+            if other > worth:
+                worth, self.switched = other, self.switched + 1
+            else:
+                for entry in some:
+                    entry.spread = not entry.spread
+        if self.switched > before:
+            self.tick_later()
+        self.choose_later()
 
     # failures
 
@@ -328,6 +391,7 @@ class Network(Hosts):
                         for port in self.ports[2 * link : 2 * link + 2]:
                             port.repair() if up else port.fail()
         self.toward = self.fabric.toward(self.fabric.alive(self.seed, time - self.fabric.converge))
+        self.laid = {}
         self.settled = last
         for flow in [flow for flow in self.open if flow.open]:
             if self.hopeless(flow):

@@ -84,9 +84,9 @@ class TorusRun(NetworkRun):
         world, state = self.state.world, self.state
         entries, loads = state.entries, state.loads
         used = int(world["used_entries"][0])
-        held = np.flatnonzero((entries["state"][:used] == st.TOLD) & (entries["spread"][:used] == 0))
+        held = np.flatnonzero((entries["state"][:used] == st.TOLD) & (entries["laid"][:used] > 0))
         held = held[np.argsort(entries["first"][held], kind="stable")]
-        first, count = entries["first"][held], entries["count"][held].astype(np.int64)
+        first, count = entries["first"][held], entries["laid"][held].astype(np.int64)
         total = int(count.sum())
         begins = np.cumsum(count) - count
         loads[:total] = loads[np.repeat(first - begins, count) + np.arange(total)]
@@ -150,8 +150,8 @@ class TorusRun(NetworkRun):
     def check(self, given):
         super().check(given)
         laid = self.arrays()
-        check_same({name: laid[name] for name in ("picks", "port_of", "to_of", "back", "branch", "weights")}, given)
-        check_same({name: laid[name] for name in ("capacity",)}, given)
+        fixed = ("picks", "port_of", "to_of", "back", "branch", "weights", "demands", "capacity")
+        check_same({name: laid[name] for name in fixed}, given)
 
     def limits(self, given):
         yield from super().limits(given)
@@ -164,12 +164,14 @@ class TorusRun(NetworkRun):
         yield "used_loads", world["used_loads"], 0, loads
         for name, low, high in (
             ("slot", 0, slots - 1), ("src", 0, nodes - 1), ("dst", 0, nodes - 1), ("next", -1, many - 1),
-            ("klass", 0, len(self.fabric.weights) - 1), ("weight", 0, max(self.fabric.weights)), ("first", 0, loads),
-            ("count", 0, len(given["ports"])), ("spread", 0, int(world["valiant"][0])),
+            ("klass", 0, len(self.fabric.of_classes) - 1), ("weight", 0, max(self.fabric.weights)), ("first", 0, loads),
+            ("count", 0, len(given["ports"])), ("laid", 0, len(given["ports"])),
+            ("spread", 0, int(world["valiant"][0])),
         ):  # fmt: skip
             yield f"entries.{name}", entries[name], low, high
-        inside = entries["spread"] == 0
-        yield "entries.count", (entries["first"] + entries["count"])[inside & (entries["state"] == st.TOLD)], 0, loads
+        told, inside = entries["state"] == st.TOLD, entries["spread"] == 0
+        yield "entries.laid", (entries["first"] + entries["laid"])[told], 0, loads
+        yield "entries.count", (entries["count"] - entries["laid"])[told & inside], 0, 0
         yield "loads.port", given["loads"]["port"], 0, len(given["ports"]) - 1
         yield "crossing", given["crossing"].sum(), 0, loads
         yield "farthest", given["farthest"], 0, nodes
@@ -209,6 +211,8 @@ class TorusRun(NetworkRun):
                 "broadcast_share": broadcast / (broadcast + data) if data else 0.0,
                 "computations": int(world["computations"]),
                 "full_ports": int(world["frozen_ports"]),
+                "routes_tried": int(world["tried"]),
+                "routes_switched": int(world["switched"]),
                 "known_flows": int((self.state.entries["state"] == st.TOLD).sum()),
             }
         return replace(seen, sections={**sections, "r2c2": told})

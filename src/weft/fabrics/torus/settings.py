@@ -10,6 +10,7 @@ from weft.units import Time, param, us
 ONE = 1 << 20  # what parts of a flow's traffic are counted in
 CHANCES = 1 << 20  # what the chance of a lost broadcast is counted in
 LOSS_STREAM = 0x6C6F7373  # of the draws that decide it
+CHOICE_STREAM = 0x63686F69  # of the flows whose routing is tried the other way
 HEADER = 32  # bytes of a packet that are no payload: route, flow, number; assumed
 
 

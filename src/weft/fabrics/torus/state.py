@@ -14,7 +14,8 @@ from weft.hosts.state import OWN_TIMER
 
 __all__ = ("ENTRY", "LOAD", "ONE", "TABLES", "WORLD", "TorusState")
 
-KNOWN, FORGET, TICK = OWN_TIMER, OWN_TIMER + 1, OWN_TIMER + 2  # R2C2: a start, an end is known to all; new rates
+KNOWN, FORGET, TICK, CHOOSE = range(OWN_TIMER, OWN_TIMER + 4)  # R2C2: a start, an end is known; new rates, routes
+UNLIMITED = 1 << 62  # of a demand
 FREE, ANNOUNCED, TOLD, GONE = range(4)  # of an entry; GONE: given up before everybody knew
 
 # A flow as R2C2's nodes know it. One cache line.
@@ -34,32 +35,37 @@ ENTRY = np.dtype(
         ("ended", "u1"),  # 1 once its sender has announced its end
         ("spread", "u1"),  # 1 where its packets go by way of a random node
         ("klass", "u1"),
-        ("", "u1", (4,)),
+        ("laid", "i4"),  # loads that it has in `loads`, in use unless it is spread just now
     ]
 )
 LOAD = np.dtype([("port", "i4"), ("part", "i4")])  # what a port carries of a flow, in parts of ONE
 
 PARAMETERS = (
     "degree",
-    "valiant",
+    "valiant",  # 1 where packets may go by way of a random node …
+    "chosen",  # … and this is decided flow by flow
+    "choose",  # ps between two searches for a better choice
+    "tries",
     "period",
     "broadcast_time",
     "broadcast_hop",
     "trees",
     "classes_of_flows",
     "strict",
-    "demand",
+    "modest",  # 1 where flows of some class ask for no more than so much
     "start_rate",
     "loss_chance",
 )
 PLACES = (
     "settled",  # 1 once nothing is going to fail or be repaired any more, and routes know it
     "ticking",  # 1 while a TICK event is on its way
+    "choosing",  # 1 while a CHOOSE event is
     "stale",  # 1 if flows have come or gone since the last computation
     "free_entry", "used_entries", "used_loads",
 )  # fmt: skip
 COUNTERS = ("abandoned", "crossed", "broadcasts", "lost_broadcasts", "computations", "frozen_ports")
-NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS)
+ROUTED = ("tried", "switched")  # how often some flows were tried the other way, and stayed there
+NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS, *ROUTED)
 
 FROM_NETWORK = ("ports", "buffered", "pool")
 ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "farthest", "branch")
@@ -74,6 +80,7 @@ WATER = (
     "heap_ports",
     "begins",
     "weights",
+    "demands",
     "cast",
     "landed",
 )
@@ -110,6 +117,7 @@ class TorusState(hosts.Arrays):
     heap_ports: np.ndarray  # (P,) int32  a heap by (level, port)
     begins: np.ndarray  # (P + 1,) int64  where the members of a port begin
     weights: np.ndarray  # (c,) int64  of the flows of a class
+    demands: np.ndarray  # (c,) int64  b/s that each of them asks for at most, or UNLIMITED
     cast: np.ndarray  # (n, P) int32  parts of what a node sends to all nodes alike; no rows where nothing is spread
     landed: np.ndarray  # (n, P) int32  parts of what all nodes alike send to a node
     mass: np.ndarray  # (n,) int64  parts that pass a node, zeros between uses
@@ -241,3 +249,8 @@ def calls(s):
 @view
 def weights(s):
     return carray(pointer(s.weights_at), (s.weights_size,), np.int64)
+
+
+@view
+def demands(s):
+    return carray(pointer(s.demands_at), (s.demands_size,), np.int64)

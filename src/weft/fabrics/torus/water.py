@@ -9,9 +9,9 @@ Fixing flows never lowers the level of another port, because what they take is a
 So levels in the heap may be old, but are never too high: the first of the heap is brought up to date, and is the next
 port if that did not change it. Each load of a flow is visited once to sort flows by port and once to fix them.
 
-Where classes are strict, the flows of a higher class are given rates first, the others what is left. Flows that ask for
-no more than `demand` stop rising there. Flows that are spread (Valiant) load all ports; they are kept in rows of their
-two ends, `cast` and `landed`, and not in `loads`.
+Where classes are strict, the flows of a higher class are given rates first, the others what is left. Flows of a class
+that asks for no more than so much stop rising there. Flows that are spread (Valiant) load all ports; they are kept in
+rows of their two ends, `cast` and `landed`, and not in `loads`.
 """
 
 import numpy as np
@@ -25,6 +25,7 @@ from weft.fabrics.torus.state import (
     capacity,
     cast,
     crossing,
+    demands,
     entry_at,
     heap_ports,
     landed,
@@ -204,7 +205,7 @@ def _satisfy(s, x, low, high):
     """Fix the flows of the class that has all it asks for at the least level, if that is not above x. Whether any."""
     best, chosen = x + 1, np.int64(-1)
     for klass in range(low, high + 1):
-        enough = s.demand // weights(s)[klass]
+        enough = demands(s)[klass] // weights(s)[klass]
         if enough < best:
             for e in range(s.used_entries):
                 if _rising(s, e, klass):
@@ -235,7 +236,7 @@ def _pour(s, low, high):
             level_[k] = x
             _sink(s, 0, size)
             continue
-        if s.demand > 0 and _satisfy(s, x, low, high):
+        if s.modest == 1 and _satisfy(s, x, low, high):
             continue
         s.frozen_ports += 1
         first = begins_[k - 1] if k > 0 else np.int64(0)  # filling has moved each to where the next one began
