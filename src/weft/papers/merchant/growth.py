@@ -3,11 +3,13 @@
 from weft.fabrics.merchant.boards import Boards
 from weft.models.merchant import Switch, growth
 from weft.papers import Claim, Series, at_paper_scale
+from weft.papers.marks import TEXT, marks_only
 from weft.units import Gbps, Tbps
 
 COLUMNS = ("step", "pods", "uplink_cards", "core_cards", "ports", "max_flow_tbps", "model_tbps", "oversubscription")
 SERIES = (Series("ports", "max_flow_tbps", "step"), Series("ports", "oversubscription", "step"))
 RADIX = 24
+PRINTED = {144: 1.44, 3456: 34.56}  # ports -> Tb/s: a pod, and all
 
 
 def table(scale="small"):
@@ -40,7 +42,9 @@ def draw(table):
 
     rows = [{"ports": row["ports"], "tbps": row["max_flow_tbps"], "of": row["step"]} for row in table]
     rows += [{"ports": row["ports"], "tbps": row["ports"] / 100, "of": "10 Gb/s a port"} for row in table]
-    return plot(rows, x="ports", y="tbps", by="of", yscale="linear", title="Bisection bandwidth of deployments")
+    rows += [{"ports": ports, "tbps": tbps, "of": TEXT} for ports, tbps in PRINTED.items()]
+    drawn = plot(rows, x="ports", y="tbps", by="of", yscale="linear", title="Bisection bandwidth of deployments")
+    return marks_only(drawn, TEXT)
 
 
 def _pick(table, step, **at):

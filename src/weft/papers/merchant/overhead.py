@@ -2,6 +2,7 @@
 
 from weft.fabrics.merchant import bounds
 from weft.papers import Claim, Series, at_paper_scale
+from weft.papers.marks import TEXT
 from weft.random import key, words
 from weft.wire import ethernet
 from weft.wire.eep_reference import Decoder, encode
@@ -47,6 +48,7 @@ def draw(table):
     rows = [
         {"frame_bytes": row["frame"], "percent": row[name], "of": what} for name, what in names.items() for row in table
     ]
+    rows += [{"frame_bytes": STANDARD, "percent": 1.6, "of": TEXT}]
     return plot(rows, x="frame_bytes", y="percent", by="of", xscale="log", yscale="linear", title="What EEP adds")
 
 

@@ -12,7 +12,6 @@ from weft.fabrics.shoal import Shoal
 from weft.units import Gbps, ns, ps
 
 SLOT = 23_250 * ps  # §7.1, guard of 2.75 ns included
-TEXT = "the paper's text"  # the name of what is printed, in every picture
 GBPS = "line.per_destination_gbps.mean"  # of cells, headers included, as the paper counts (§6.2)
 
 
@@ -37,13 +36,3 @@ def prototype(cell=64, **options) -> Shoal:
 def near(ours, theirs, within) -> bool:
     """Whether `ours` is no further from `theirs` than the share `within` of it."""
     return abs(ours - theirs) <= within * theirs
-
-
-def marks_only(plot, *names):
-    """The plot with no line between the points of these names: the text states them, and nothing in between."""
-    for axes in plot.figure.axes:
-        shown = axes.get_legend().legend_handles if axes.get_legend() else []
-        for line in (*axes.lines, *shown):
-            if line.get_label() in names:
-                line.set_linestyle("none")
-    return plot

@@ -1,7 +1,8 @@
 """Shoal, §7.3: the tail of short flows when the epoch is twice as long, by fewer channels or by more nodes."""
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import marks_only, printed, rack
+from weft.papers.marks import marks_only
+from weft.papers.shoal import printed, rack
 from weft.study import Study
 from weft.units import Gbps, us
 from weft.workload import Poisson

@@ -4,7 +4,8 @@ import numpy as np
 
 from weft.metrics.fairness import distance, per_node, per_node_with_detours, per_subflow
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import TEXT, marks_only, printed, rack
+from weft.papers.marks import TEXT, marks_only
+from weft.papers.shoal import printed, rack
 from weft.study import Study
 from weft.units import us
 from weft.workload import LongFlows

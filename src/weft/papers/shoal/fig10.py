@@ -1,7 +1,8 @@
 """Shoal, Fig. 10: completion times of a 7:1 incast of seven cells each in the 8-node prototype."""
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import TEXT, marks_only, near, printed, prototype
+from weft.papers.marks import TEXT, marks_only
+from weft.papers.shoal import near, printed, prototype
 from weft.study import Study
 from weft.units import us
 from weft.workload import Incast

@@ -3,7 +3,8 @@
 from itertools import pairwise
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import GBPS, TEXT, marks_only, near, printed, rack
+from weft.papers.marks import TEXT, marks_only
+from weft.papers.shoal import GBPS, near, printed, rack
 from weft.study import Study
 from weft.units import us
 from weft.workload import Permutation

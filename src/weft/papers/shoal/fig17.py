@@ -10,7 +10,8 @@ draws the dead: their mean over the seeds, and the interval that holds the mean 
 import numpy as np
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.shoal import marks_only, printed, rack
+from weft.papers.marks import marks_only
+from weft.papers.shoal import printed, rack
 from weft.study import Study
 from weft.units import Gbps, us
 from weft.workload import Survivors

@@ -11,6 +11,7 @@ from fractions import Fraction
 from weft import random
 from weft.fabrics.stardust import Stardust
 from weft.papers import Claim, Series
+from weft.papers.marks import marks_only, said
 from weft.units import Gbps, us
 from weft.workload.traffic import Traffic
 
@@ -18,6 +19,7 @@ COLUMNS = ("fabric", "a_gbps", "b_gbps", "both_gbps", "lost_inside", "waiting_at
 SERIES = (Series("fabric", "b_gbps"), Series("fabric", "both_gbps"))
 SLOTS, BUFFER = 20_000, 100  # packet times that are simulated, packets that a port of a switch holds
 A, B = 4, 5  # ports of the third adapter
+PRINTED = {(0, "B"): 66, (1, "A"): 100, (1, "B"): 100}  # (fabric, port) -> Gb/s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +95,8 @@ def table(scale="small"):
     return rows(classes=False)
 
 
-def draw(table):
-    """What each port gets."""
+def draw(table, printed=PRINTED):
+    """What each port gets, and what the text says."""
     from weft.report.plots import plot
 
     bars = [
@@ -102,7 +104,9 @@ def draw(table):
         for k, row in enumerate(table)
         for port in "ab"
     ]
-    return plot(bars, x="fabric", y="gbps", by="of", title="Ethernet (0) and Stardust (1): Gb/s of two ports")
+    bars += [{"fabric": k, "gbps": gbps, "of": said(f"port {port}")} for (k, port), gbps in printed.items()]
+    drawn = plot(bars, x="fabric", y="gbps", by="of", title="Ethernet (0) and Stardust (1): Gb/s of two ports")
+    return marks_only(drawn, said("port A"), said("port B"))
 
 
 def _push(table):
@@ -112,8 +116,8 @@ def _push(table):
 
 def _pull(table):
     row = table[1]
-    said = f"{row['a_gbps']:.1f} Gb/s at A and {row['b_gbps']:.1f} at B, {row['lost_inside']} cells lost"
-    return min(row["a_gbps"], row["b_gbps"]) > 99 and row["lost_inside"] == 0, said
+    ours = f"{row['a_gbps']:.1f} Gb/s at A and {row['b_gbps']:.1f} at B, {row['lost_inside']} cells lost"
+    return min(row["a_gbps"], row["b_gbps"]) > 99 and row["lost_inside"] == 0, ours
 
 
 _LOST = "of B's traffic, which is not congested, only 66 % passes a fabric of Ethernet switches"

@@ -1,6 +1,7 @@
 """Stardust, Fig. 10a: throughput of a permutation, every host sending to one other without end."""
 
 from weft.papers import Claim, Series, at_paper_scale
+from weft.papers.marks import TEXT, marks_only
 from weft.papers.stardust import SYSTEMS, system_of, tree
 from weft.study import Study
 from weft.units import ms
@@ -44,8 +45,8 @@ def draw(table):
     from weft.report.plots import plot
 
     rows = [{"system": k, "share": row["share"], "of": row["system"]} for k, row in enumerate(table)]
-    rows += [{"system": k, "share": row["printed"], "of": "printed"} for k, row in enumerate(table) if row["printed"]]
-    return plot(rows, x="system", y="share", by="of", title="Fig. 10a: % of the link, on average")
+    rows += [{"system": k, "share": row["printed"], "of": TEXT} for k, row in enumerate(table) if row["printed"]]
+    return marks_only(plot(rows, x="system", y="share", by="of", title="Fig. 10a: % of the link, on average"), TEXT)
 
 
 def _stardust(table):

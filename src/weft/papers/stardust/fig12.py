@@ -1,7 +1,8 @@
 """Stardust, Fig. 12 (App. F): the same as Fig. 7, the traffic of A of a high class and that of B of a low one."""
 
 from weft.papers import Claim
-from weft.papers.stardust.fig07 import COLUMNS, SERIES, draw, rows
+from weft.papers.stardust import fig07
+from weft.papers.stardust.fig07 import COLUMNS, SERIES, rows
 
 __all__ = ["CLAIMS", "COLUMNS", "SERIES", "draw", "table"]
 
@@ -9,6 +10,11 @@ __all__ = ["CLAIMS", "COLUMNS", "SERIES", "draw", "table"]
 def table(scale="small"):
     """Both fabrics; ports of Stardust schedule their own traffic, so classes of different ports do not meet."""
     return rows(classes=True)
+
+
+def draw(table):
+    """What each port gets, and what the text says."""
+    return fig07.draw(table, printed={(0, "A"): 100, (0, "B"): 0, (1, "A"): 100, (1, "B"): 100})
 
 
 def _push(table):

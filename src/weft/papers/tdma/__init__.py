@@ -1,7 +1,7 @@
 """Practical TDMA for Datacenter Ethernet (EuroSys '12): its figures, of which only captions and text were left to us.
 
-So there is no printed point to draw beside ours, and what the text says of a testbed's hardware (Figs. 1 to 5) can be
-modelled but not reproduced.
+So the only printed points beside ours are those that the text states, and what it says of a testbed's hardware
+(Figs. 1 to 5) can be modelled but not reproduced.
 """
 
 import numpy as np

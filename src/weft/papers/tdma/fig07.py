@@ -12,7 +12,10 @@ def table(scale="small"):
     return alltoall.rows("switch", scale, 1)
 
 
-draw = alltoall.lines
+def draw(table):
+    """Progress of flows, and when the text says that the last was done."""
+    return alltoall.lines(table, {"TDMA": 194 / 184, "TCP": 225 / 184})
+
 
 CLAIMS = [
     Claim("tdma.c01", "ideally the transfer takes 184 s", alltoall.ideal(184), scaled=False),

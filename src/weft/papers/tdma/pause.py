@@ -2,6 +2,7 @@
 
 from weft.fabrics.tdma.hosts import NIC, SOFTWARE, pause_delay
 from weft.papers import Claim, Series, at_paper_scale
+from weft.papers.marks import said
 from weft.units import Gbps, ms, us
 from weft.wire.pfc import LONGEST_QUANTA, quantum
 
@@ -26,7 +27,9 @@ def draw(table):
     """The mean delay against the size of packets."""
     from weft.report.plots import plot
 
-    return plot(table, x="packet", y="mean_us", by="signal", title="delay before pausing (model)")
+    ends = {"802.3x, NIC, least": 2, "802.3x, NIC, most": 6, "PFC, software, least": 100, "PFC, software, most": 200}
+    rows = [{"packet": PACKETS[0], "mean_us": time, "signal": said(name)} for name, time in ends.items()]
+    return plot([*table, *rows], x="packet", y="mean_us", by="signal", title="delay before pausing (model)")
 
 
 def _nic(table):
