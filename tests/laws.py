@@ -5,6 +5,7 @@
 
 import numpy as np
 
+from weft.engine.series import bundle
 from weft.units import s
 
 
@@ -31,6 +32,8 @@ def the_time_series_end_in_what_was_seen(fabric, flows, seen):
     last = {name: column[-1] for name, column in seen.samples.items()}
     assert last["finished"] == seen.finished.sum()
     assert last["lost"] == seen.lost.total
+    assert len(last.get("queued", ())) == len(bundle(fabric.queues())[1])
+    assert sum(last.get("queued", ())) <= last["waiting"]
     assert (last["delivered_bytes"] >= np.bincount(flows.dst, seen.received, flows.nodes)).all()
 
 

@@ -672,7 +672,7 @@ def test_runs_and_results_go_to_arrow_and_to_notebooks():
     assert "<table>" in runs._repr_html_() and "<table>" in runs.results[0]._repr_html_()
     flows = runs.results[0].to_arrow()
     assert flows["fct_ps"].to_pylist() == (runs.results[0].observation.finish - runs.results[0].flows.start).tolist()
-    for kind in ("fct", "throughput", "use", "live", "waiting", "heat"):
+    for kind in ("fct", "throughput", "use", "live", "waiting", "heat", "queues"):
         assert runs.results[0].plot(kind).data
 
 

@@ -85,10 +85,14 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
     from weft.checkpoint import Checkpoint
     from weft.cli.progress import watching
     from weft.experiment import Interrupted, run
+    from weft.following import parse
     from weft.metrics import Result
     from weft.workload.files import named
 
     memory, checkpoint, every = running.memory_bytes, None, running.every
+    if running.follow is not None:
+        parse(running.follow)  # a sentence now, not after the run
+        require_flows(workload.draws, "followed")
     if running.plot is not None:
         check_picture(running.plot, [*named(fabric), *named(workload)])
         require_flows(workload.draws)
@@ -119,7 +123,10 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
                 checkpoint.remove()
             except WeftError as error:
                 problem = error
-        options.print_result(result, running.json)
+        if running.json and running.follow is not None:
+            options.print_json({**result.summary(), "steps": told_steps(result, running.follow)})
+        else:
+            options.print_result(result, running.json)
         if problem is not None:
             raise problem
         if checkpoint is not None:
@@ -129,18 +136,24 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
                 say(f"saved in {running.output}")
         if running.plot is not None:
             draw(result, running.plot, running.json)
-        if running.follow is not None:
-            print_steps(result, running.follow, running.json)
+        if running.follow is not None and not running.json:
+            print()
+            print_steps(result, running.follow)
     return 0
 
 
-def print_steps(result, text: str, json: bool) -> None:
-    """Tell what happened to the cells or packets of a flow, unless JSON has been printed."""
+def told_steps(result, text: str) -> list[dict]:
+    """What happened to the cells or packets of a flow, as data."""
+    from weft.following import follow, parse
+
+    return [step._asdict() for step in follow(result, parse(text))]
+
+
+def print_steps(result, text: str) -> None:
+    """Tell what happened to the cells or packets of a flow."""
     from weft.following import follow, lines, parse
 
-    steps = follow(result, parse(text))
-    if not json:
-        print("\n" + "\n".join(lines(steps)))
+    print("\n".join(lines(follow(result, parse(text)))))
 
 
 @contextmanager
@@ -188,12 +201,13 @@ def check_picture(path, inputs=()) -> None:
             )
 
 
-def require_flows(kind) -> None:
-    """Raise a sentence unless a demand of this kind has completion times to draw."""
+def require_flows(kind, what="drawn") -> None:
+    """Raise a sentence unless a demand of this kind has completion times to draw, or flows to follow."""
     from weft.workload import Flows
 
     if not issubclass(kind, Flows):
-        raise WeftError("completion times can be drawn of flows only, not of cells made inside a switch")
+        whose = "completion times can be drawn of flows" if what == "drawn" else "what is followed must be one of flows"
+        raise WeftError(f"{whose} only, not of cells made inside a switch")
 
 
 def draw(result, path, json: bool) -> None:

@@ -9,6 +9,7 @@ from weft.cli.options import Output, print_json, say
 
 app = App(name="show", help_format="markdown")
 OUTPUT = Output()
+FULLEST = 20  # queues that are printed
 
 
 @app.default
@@ -16,7 +17,11 @@ def show(
     *folders: Annotated[str, Parameter(help="result folders", metavar="DIR")],
     series: Annotated[
         str | None,
-        Parameter(metavar="NAME", help="a time series: throughput, use, live, waiting, finished or lost; or heat"),
+        Parameter(
+            metavar="NAME",
+            help="a time series: throughput, use, live, waiting, finished or lost; or a map with a "
+            "row each: heat, of destinations' links, or queues",
+        ),
     ] = None,
     plot: Annotated[
         str | None, Parameter(metavar="FILE", help="draw the completion times, or the series, into this file")
@@ -31,19 +36,21 @@ def show(
     from weft.cli.run import check_picture
     from weft.errors import BadInput, require
     from weft.metrics import Result
-    from weft.report.series import KINDS
+    from weft.report.series import KINDS, MAPS
 
     if not folders:
         raise BadInput("a result folder must be given, as in weft show runs/one")
     if plot is not None:
         check_picture(plot)
-    require(series is None or series in (*KINDS, "heat"), "series", f"one of {', '.join(KINDS)}, heat", series)
+    require(series is None or series in (*KINDS, *MAPS), "series", f"one of {', '.join((*KINDS, *MAPS))}", series)
     require(series != "heat" or plot is not None, "plot", "given with heat", plot)
-    require(series != "heat" or len(folders) == 1, "a heat map", "of one result", len(folders))
+    require(series not in MAPS or len(folders) == 1, "a heat map", "of one result", len(folders))
     results = dict(zip(_names(folders), map(Result.load, folders), strict=True))
     if follow is not None:
         require(len(results) == 1, "a flow that is followed", "of one result", len(results))
         _print_steps(next(iter(results.values())), follow, common.json)
+    elif series == "queues":
+        _print_queues(next(iter(results.values())), common.json)
     elif series is not None and series != "heat":
         _print_series(results, series, common.json)
     elif len(results) == 1:
@@ -66,13 +73,12 @@ def _names(folders):
 
 
 def _print_steps(result, text, json):
-    from weft.following import follow, lines, parse
+    from weft.cli.run import print_steps, told_steps
 
-    steps = follow(result, parse(text))
     if json:
-        print_json({"steps": [step._asdict() for step in steps]})
+        print_json({"steps": told_steps(result, text)})
     else:
-        print("\n".join(lines(steps)))
+        print_steps(result, text)
 
 
 def _print_all(results, json):
@@ -102,9 +108,28 @@ def _print_series(results, kind, json):
             print(f"{number(one.time[k] / us):>12}  {number(float(one.mean[k]))}")
 
 
+def _print_queues(result, json):
+    """Print the fullest queues, or all of them as JSON."""
+    from weft.report.series import queue_table
+    from weft.report.tables import number
+    from weft.units import us
+
+    time, names, each = queue_table(result)
+    if json:
+        rows = dict(zip(names, each.T.tolist(), strict=True))
+        print_json({"unit": result.observation.unit, "time_us": (time / us).tolist(), "queues": rows}, dense=True)
+        return
+    most, mean = each.max(axis=0), each.mean(axis=0)
+    shown = sorted(range(len(names)), key=lambda k: (-most[k], -mean[k], k))[:FULLEST]
+    print(f"{result.observation.unit} in the {len(shown)} fullest of {len(names)} queues, at {len(time)} moments")
+    for k in shown:
+        when = number(float(time[each[:, k].argmax()]) / us)
+        print(f"{most[k]:>10,} at most, at {when} us  {number(float(mean[k])):>8} mean  {names[k]}")
+
+
 def _draw(results, series):
     from weft.report import plots
-    from weft.report.series import heat
+    from weft.report.series import heat, queues
     from weft.report.series import series as over_time
 
     named = results if len(results) > 1 else next(iter(results.values()))
@@ -115,4 +140,6 @@ def _draw(results, series):
 
                 raise WeftError(f"completion times can be drawn of flows only, not of the cells of {name}")
         return plots.fct_cdf(named)
-    return heat(named) if series == "heat" else over_time(named, show=series)
+    if series == "heat":
+        return heat(named)
+    return queues(named) if series == "queues" else over_time(named, show=series)

@@ -12,6 +12,24 @@ from weft.engine.layout import check_limits, check_shapes
 ROWS = 256  # kept at most …
 NUMBERS = 1 << 22  # … and as many numbers in all, for fabrics of many nodes
 LEAST = 8
+QUEUES = 512  # rows of `queued` at most: more than a picture can show
+
+
+def bundle(names: list[str], most: int = QUEUES) -> tuple[np.ndarray, list[str]]:
+    """(row of each name, names of the rows): consecutive names share a row where there are more than `most`."""
+    count = len(names)
+    rows = np.arange(count) * min(most, count) // max(count, 1)
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    last = np.append(first[1:], count) - 1
+    ends = [(names[a], names[b]) for a, b in zip(first, last, strict=True)]
+    return rows, [a if a == b else f"{a} … {b}" for a, b in ends]
+
+
+def sums(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """(count,) int64: values added up by their rows."""
+    out = np.zeros(count, np.int64)
+    np.add.at(out, rows, values)
+    return out
 
 
 class Series:

@@ -10,12 +10,13 @@ be put into arrays between any two strides and taken up again from them: the con
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from weft.engine import layout, loop
-from weft.engine.series import Series
+from weft.engine.series import Series, bundle, sums
 from weft.errors import BadInput
 from weft.metrics.observation import Observation
 from weft.parameters import Described, parameters
@@ -32,6 +33,16 @@ class Step(NamedTuple):
     what: str
     where: str
     why: str
+
+
+def require_few(flows: Flows, payload: int, link: int, until: int, most: int, what: str = "packets") -> None:
+    """Raise a sentence unless what `flows` can have sent by `until` (ps) is little enough for a twin to carry again."""
+    flows = flows.table
+    begun = flows.start < until
+    sendable = (until - flows.start[begun]) // 8 * (link / 10**12) + payload
+    count = int(np.ceil(np.minimum(flows.size[begun], sendable) / payload).sum())
+    if count > most:
+        raise BadInput(f"a run that is followed must be of at most {most:,} {what}, not {count:,}: a twin carries it")
 
 
 class Fabric(Described):
@@ -103,9 +114,13 @@ class Fabric(Described):
         """Paths of the files that the description names and a run reads."""
         return ()
 
+    def queues(self) -> list[str]:
+        """Names of the places where cells or packets wait, if its runs say how many do, as the sample `queued`."""
+        return []
+
     def follow(self, demand: Demand, f: int, *, seed: int, until: int) -> tuple[list[Step], int]:
         """(steps of flow f up to `until`, ps at which it was done or -1), from a twin that carries the run again."""
-        raise BadInput(f"{type(self).__name__} must have a twin that tells, to be followed, which it has not yet")
+        raise BadInput(f"{type(self).__name__} must have a twin that tells, to be followed, which it has not")
 
     @staticmethod
     def facts(summary: dict) -> Iterable[tuple[str, str]]:
@@ -199,8 +214,20 @@ class Run:
         """Take in what was to happen at `next_change`, and move that on."""
 
     def sample(self) -> dict:
-        """Counts so far, for the time series: `delivered_bytes` of each node, `finished` flows, what is `waiting`."""
+        """Counts so far, for the time series: `delivered_bytes` of each node, `finished` flows, what is `waiting`.
+
+        `queued`, where a fabric names its `queues`: what waits in each, see `gathered`.
+        """
         raise NotImplementedError  # derived classes say it
+
+    @cached_property
+    def _queue_rows(self):
+        return bundle(self.fabric.queues())
+
+    def gathered(self, waiting: np.ndarray) -> np.ndarray:
+        """(rows,) int64: what waits in each of the fabric's `queues`; neighbours are added up where there are many."""
+        rows, names = self._queue_rows
+        return sums(rows, waiting, len(names))
 
     def monitors(self, thorough: bool = True) -> dict[str, int]:
         """How often each law of the fabric was broken; a thorough look may take as long as a stride."""

@@ -218,11 +218,13 @@ class Result:
         return to_pandas(self.to_arrow())
 
     def plot(self, kind="fct", **options):
-        """A picture of the run: "fct", "heat", or one of its time series, such as "throughput" or "live"."""
+        """A picture of the run: "fct", a map ("heat", "queues"), or a time series, such as "throughput" or "live"."""
         if kind == "fct":
             return _report("plots").fct_cdf(self, **options)
         series = _report("series")
-        return series.heat(self, **options) if kind == "heat" else series.series(self, show=kind, **options)
+        if kind in series.MAPS:
+            return getattr(series, kind)(self, **options)
+        return series.series(self, show=kind, **options)
 
     def _repr_html_(self):  # a notebook shows the result as a table
         return _report("html").result_table(self)

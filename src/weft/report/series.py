@@ -5,12 +5,15 @@ use          the same as a share of what a link that is never idle carries
 live         flows that have started and not finished
 waiting      cells or packets in queues
 finished, lost
+
+Two are maps, with a row each: `heat`, the use of every destination's link, and `queues`, what waits in every queue.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from weft.engine.series import bundle
 from weft.errors import BadInput, WeftError, require
 from weft.failures import entries
 from weft.metrics import throughput
@@ -18,6 +21,7 @@ from weft.report import drawing
 from weft.units import Gbps, us
 
 KINDS = ("throughput", "use", "live", "waiting", "finished", "lost")
+MAPS = ("heat", "queues")
 LABELS = {
     "throughput": "throughput per destination (Gb/s)", "use": "share of a destination's link", "live": "live flows",
     "waiting": "{unit} in queues", "finished": "finished flows", "lost": "{unit} lost",
@@ -70,13 +74,18 @@ def _even(time, count):
 
 def _best(result) -> float:
     """b/s of payload on a link that is never idle."""
+    fabric = _fabric(result, "use")
+    return fabric.payload_rate or fabric.link
+
+
+def _fabric(result, what):
+    """The fabric of a result, described anew."""
     from weft.catalogue import rebuild_call
 
     try:
-        fabric = rebuild_call(result.provenance)[0]
+        return rebuild_call(result.provenance)[0]
     except WeftError:
-        raise BadInput("use must be of a fabric that is installed here, or its links are not known") from None
-    return fabric.payload_rate or fabric.link
+        raise BadInput(f"{what} must be of a fabric that is installed here, or its links are not known") from None
 
 
 @drawing.styled
@@ -106,26 +115,60 @@ def heat(result, *, title=None, foot=None) -> drawing.Plot:
     """How much each destination's link carried over time, a row per destination: where load and failures show."""
     found = curve(result, "use")
     each = found.mean[:, None] if found.each is None else found.each
-    require(each.shape[1] > 1, "a heat map", "of several destinations", "one")
-    fig, (ax,) = drawing.figure(height=4.0)
     nodes = np.unique(result.flows.dst) if len(result.flows) else np.arange(each.shape[1])
-    t = found.time / us
-    edges = np.concatenate([[0.0], (t[1:] + t[:-1]) / 2, [result.observation.now / us]])
-    drawn = ax.pcolormesh(edges, np.arange(len(nodes) + 1) - 0.5, each.T, cmap="viridis", vmin=0, vmax=1)
-    fig.colorbar(drawn, ax=ax, label=LABELS["use"])
+    edges = np.concatenate([[0], (found.time[1:] + found.time[:-1]) / 2, [result.observation.now]])
+    what = {
+        "label": LABELS["use"],
+        "rows": "destination",
+        "column": "use",
+        "title": title or "Use of destinations' links",
+    }
+    return _map(result, found.time, edges, [str(node) for node in nodes], each, most=1, foot=foot, **what)
+
+
+@drawing.styled
+def queues(result, *, title=None, foot=None) -> drawing.Plot:
+    """What waits in each queue over time, a row per node, port or link: where load gathers."""
+    time, names, each = queue_table(result)
+    middle = (time[1:] + time[:-1]) / 2
+    edges = np.concatenate([[time[0]], middle, [time[-1] + (time[-1] - time[-2]) / 2]])
+    unit = result.observation.unit
+    what = {"label": f"{unit} in the queue", "rows": "queue", "column": unit, "title": title or "Queues over time"}
+    return _map(result, time, edges, names, each, most=None, foot=foot, **what)
+
+
+def queue_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """(moments in ps, names of queues, what waited: a row per moment and a column per queue)."""
+    samples = result.observation.samples
+    if len(samples.get("time_ps", ())) < 2:
+        raise BadInput("a series must have at least two samples, not a run that was over before the first")
+    if "queued" not in samples:
+        raise BadInput("queues must be in the samples of a result, which this fabric does not take or did not then")
+    names = bundle(_fabric(result, "queues").queues())[1]
+    each = samples["queued"]
+    require(len(names) == each.shape[1], "queues", f"the {len(names)} that the fabric names", each.shape[1])
+    return samples["time_ps"], names, each
+
+
+def _map(result, time, edges, names, each, *, most, label, rows, column, title, foot):
+    """A heat map: a row per name, a column per moment."""
+    require(len(names) > 1, "a heat map", f"of several rows, each a {rows}", "one")
+    fig, (ax,) = drawing.figure(height=4.0)
+    drawn = ax.pcolormesh(edges / us, np.arange(len(names) + 1) - 0.5, each.T, cmap="viridis", vmin=0, vmax=most)
+    fig.colorbar(drawn, ax=ax, label=label)
     _mark_failures(ax, [result])
     ax.grid(visible=False)
     ax.set_xlabel("simulated time (µs)")
-    ax.set_ylabel("destination")
-    if len(nodes) <= 32:
-        ax.set_yticks(range(len(nodes)), [str(node) for node in nodes])
-    drawing.finish(ax, title or "Use of destinations' links", legend=False)
-    rows = [
-        {"time_us": time, "destination": node, "use": value}
-        for time, line in zip(t.tolist(), each.tolist(), strict=True)
-        for node, value in zip(nodes.tolist(), line, strict=True)
+    ax.set_ylabel(rows)
+    places = range(len(names)) if len(names) <= 32 else np.linspace(0, len(names) - 1, 17).round().astype(int)
+    ax.set_yticks(list(places), [names[k] for k in places], fontsize=7)
+    drawing.finish(ax, title, legend=False)
+    data = [
+        {"time_us": moment, rows: name, column: value}
+        for moment, line in zip((time / us).tolist(), each.tolist(), strict=True)
+        for name, value in zip(names, line, strict=True)
     ]
-    return drawing.with_foot(drawing.Plot(fig, rows), foot)
+    return drawing.with_foot(drawing.Plot(fig, data), foot)
 
 
 def _mark_failures(ax, results):

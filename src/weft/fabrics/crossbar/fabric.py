@@ -240,6 +240,18 @@ class Crossbar(Fabric):
 
         return CrossbarRun(self, demand, seed)
 
+    def queues(self):
+        """Inputs, with all their queues, and what lies behind them for each output."""
+        from weft.fabrics.crossbar import layout
+
+        return layout.places(self)
+
+    def follow(self, demand, f, *, seed, until):
+        """Steps of flow f, cell by cell, from the twin."""
+        from weft.fabrics.crossbar.follow import follow
+
+        return follow(self, demand, f, seed=seed, until=until)
+
     @staticmethod
     def facts(summary):
         """Lines of a run's table: how long cells waited, and how many iterations the scheduler took."""

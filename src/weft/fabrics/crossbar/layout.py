@@ -298,6 +298,26 @@ def depths(fabric) -> list[tuple[int, int | None]]:
     }[fabric.buffers]  # fmt: skip
 
 
+def queued(fabric, s: CrossbarState) -> np.ndarray:
+    """Cells in the queues of each input, then in what lies behind them for each output: see `places`."""
+    lengths, n, first, found = s.queue.reshape(-1, 4)[:, LENGTH].astype(np.int64), fabric.ports, 0, []
+    for k, (count, _) in enumerate(depths(fabric)):
+        some = lengths[first : first + count]
+        found.append(some.reshape(n, -1).sum(1) if k == 0 else some.reshape(-1, n).sum(0))
+        first += count
+    if fabric.algorithm in ("ccf", "lihp"):
+        found[1] = s.turn[4 * n : 5 * n]
+    return np.concatenate(found)
+
+
+def places(fabric) -> list[str]:
+    """Names of what `queued` counts."""
+    behind = {"cioq": ["output"], "cicq": ["crosspoints to"], "hierarchical": ["buffers of"],
+              "gcq": ["memories to", "buffers of"]}.get(fabric.buffers, [])  # fmt: skip
+    kinds = ["output" if fabric.buffers == "oq" else "input", *behind]
+    return [f"{kind} {'output ' if ' ' in kind else ''}{port}" for kind in kinds for port in range(fabric.ports)]
+
+
 def too_deep(fabric, s: CrossbarState) -> int:
     """Queues that hold more than they have room for, and memories that do; with them the deepest that ever was."""
     lengths, first, wrong = s.queue.reshape(-1, 4)[:, LENGTH].astype(np.int64), 0, 0

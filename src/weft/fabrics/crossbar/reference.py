@@ -402,17 +402,20 @@ KINDS = {
 }  # fmt: skip
 
 
+def build(fabric, seed: int) -> Switch:
+    """The switch that `fabric` describes, empty; its log is `log`."""
+    kind = Emulating if fabric.algorithm in ("ccf", "lihp") else KINDS[fabric.buffers]
+    return kind(fabric, seed, Log())
+
+
 def run(fabric, traffic, *, seed: int = 0, slots: int | None = None) -> Log:
     """Carry `traffic`, drawn cells or a flow table, through the switch that `fabric` describes."""
-    log = Log()
-    kind = Emulating if fabric.algorithm in ("ccf", "lihp") else KINDS[fabric.buffers]
-    switch = kind(fabric, seed, log)
-    waits = fabric.flow_control
+    switch = build(fabric, seed)
     if isinstance(traffic, Cells):
-        _carry_cells(switch, traffic, bool(waits), log)
+        _carry_cells(switch, traffic, bool(fabric.flow_control), switch.log)
     else:
-        _carry_flows(switch, traffic, waits is None or waits, log, slots)
-    return log
+        carry_flows(switch, traffic, slots)
+    return switch.log
 
 
 def _carry_cells(switch, traffic, waits, log):
@@ -436,8 +439,10 @@ def _carry_cells(switch, traffic, waits, log):
         log.moves += [(slot, cell.i, cell.j, cell.born) for cell in switch.step(slot)]
 
 
-def _carry_flows(switch, flows, waits, log, slots):
-    fabric = switch.fabric
+def carry_flows(switch, flows, slots):
+    """Let a switch carry flows, for so many slots or until all are done."""
+    fabric, log = switch.fabric, switch.log
+    waits = fabric.flow_control is None or fabric.flow_control
     left = [-(-int(size) // fabric.payload) for size in flows.size]
     due = list(left)
     calendar = Calendar(flows, fabric.slot, fabric.way)

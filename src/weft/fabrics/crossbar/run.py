@@ -90,6 +90,7 @@ class CrossbarRun(Run):
             "finished": self.finished,
             "waiting": self.inside,
             "lost": counts[Count.LOST] + counts[Count.LINE_BUSY],
+            "queued": self.gathered(layout.queued(self.fabric, self.state)),
         }
 
     @property

@@ -54,6 +54,12 @@ class Ideal(Fabric):
 
         return IdealRun(self, demand, seed)
 
+    def follow(self, demand, f, *, seed, until):
+        """When the rate of flow f changed, and why, from the twin."""
+        from weft.fabrics.ideal.follow import follow
+
+        return follow(self, demand, f, until=until)
+
     def parts(self) -> dict[str, int]:
         """Nothing that could be bought."""
         return {}

@@ -24,9 +24,9 @@ class Twin:
         self.live: list[Flow] = []
         self.print = Fingerprint()
 
-    def run(self):
-        """Let flows begin and end until all are done."""
-        while self.calendar or self.live:
+    def run(self, until=None):
+        """Let flows begin and end until all are done, or until `until` (ps) has passed."""
+        while (self.calendar or self.live) and (until is None or self.now < until):
             while self.calendar and self.calendar.next <= self.now:
                 f = self.calendar.pop()
                 self.live.append(Flow(f, int(self.flows.src[f]), int(self.flows.dst[f]), int(self.flows.size[f])))

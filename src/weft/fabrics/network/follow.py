@@ -4,54 +4,66 @@ The twin carries the run again, packet by packet, and tells. It agrees with the 
 is what happened.
 """
 
-from weft.errors import BadInput
-from weft.fabrics.base import Step
+from weft.fabrics.base import Step, require_few
 from weft.fabrics.network.reference import Network
 from weft.units import show_time
 
 MOST = 500_000  # packets that the twin is asked to carry
 
 
-def follow(fabric, flows, f: int, *, seed: int, until: int) -> tuple[list[Step], int]:
-    """(steps of flow f up to `until`, the ps at which it was done or -1), in order of time."""
-    sizes = [min(int(size), until // 8 * fabric.link // 10**12 + 1) for size in flows.size]
-    packets = sum(-(-size // fabric.payload) for size in sizes)
-    if packets > MOST:
-        raise BadInput(
-            f"a run that is followed must be of at most {MOST:,} packets, not {packets:,}: a twin carries it"
-        )
-    net = Followed(fabric, flows, seed, f)
+def follow(fabric, flows, f: int, *, seed: int, until: int, kind=None) -> tuple[list[Step], int]:
+    """(steps of flow f up to `until`, the ps at which it was done or -1), in order of time; kind: of the twin."""
+    require_few(flows, fabric.payload, fabric.link, until, MOST)
+    net = (kind or Followed)(fabric, flows, seed, f)
     net.run(until)
     return net.steps, net.finish[f]
 
 
-class Followed(Network):
-    """A network that tells of one flow."""
+class Telling:
+    """What a twin with hosts needs to tell of the packets of flow f; numbers are of packets, in order of sending."""
 
     def __init__(self, fabric, flows, seed, f):
         super().__init__(fabric, flows, seed)
         self.f, self.steps = f, []
-        self.numbers: dict[int, int] = {}
+        self.numbered: dict[int, int] = {}
         self.kept: list = []  # the packets, so that no other takes their place in memory
-        for port in self.ports:
-            port.accept = self._accepting(port, port.accept)
+
+    def mine(self, packet) -> bool:
+        """Whether a packet is one of the flow."""
+        return packet.flow is not None and packet.flow.f == self.f
+
+    def number(self, packet) -> int:
+        """The number of a packet of the flow."""
+        if id(packet) not in self.numbered:
+            self.numbered[id(packet)] = len(self.kept)
+            self.kept.append(packet)
+        return self.numbered[id(packet)]
 
     def tell(self, packet, what, where, why=""):
-        if packet.flow is None or packet.flow.f != self.f:
-            return
-        if id(packet) not in self.numbers:
-            self.numbers[id(packet)] = len(self.kept)
-            self.kept.append(packet)
-        name = f"{packet.kind} {packet.seq}"
-        self.steps.append(Step(self.now, self.numbers[id(packet)], f"{name} {what}", where, why))
+        """Tell of a packet, if it is one of the flow."""
+        if self.mine(packet):
+            name = f"{packet.kind} {packet.seq} {what}"
+            self.steps.append(Step(self.now, self.number(packet), name, where, why))
+
+    def lose(self, packet):
+        self.tell(packet, "lost", "", "no route, a link that is down, or no room")
+        return super().lose(packet)
+
+
+class TellingPorts(Telling):
+    """The same with ports between nodes, as packet networks and tori have them."""
+
+    def __init__(self, fabric, flows, seed, f):
+        super().__init__(fabric, flows, seed, f)
+        for port in self.ports:
+            port.accept = self._accepting(port, port.accept)
 
     def _name(self, port):
         return f"{self.graph.names[port.frm]} to {self.graph.names[port.to]}"
 
     def _accepting(self, port, accept):
         def told(packet):
-            mine = packet.flow is not None and packet.flow.f == self.f
-            if not mine:
+            if not self.mine(packet):
                 return accept(packet)
             wait = max(port.busy - self.now, 0)
             ahead = len(port.data) + len(port.headers)
@@ -73,6 +85,6 @@ class Followed(Network):
             self.tell(packet, "arrived", self.graph.names[port.to])
         super().arrive(packet, port)
 
-    def lose(self, packet):
-        self.tell(packet, "lost", "", "no route, a link that is down, or no room")
-        return super().lose(packet)
+
+class Followed(TellingPorts, Network):
+    """A network that tells of one flow."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from weft.engine.series import QUEUES
 from weft.fabrics.base import Fabric, Run
 from weft.hosts.settings import WIRE
 
@@ -11,6 +12,7 @@ class Hosted(Fabric):
 
     mtu: int
     settings: Any  # of the transport
+    graph: Any  # weft.topology.graph.Topology
 
     @property
     def payload(self) -> int:
@@ -26,6 +28,13 @@ class Hosted(Fabric):
     def payload_rate(self) -> float:
         """Bits of payload per second on a host's link that always carries full packets."""
         return self.link * self.payload / self.wire_size
+
+    def queues(self) -> list[str]:
+        """Every port, by the nodes it leads from and to; every node with all its ports, where ports are too many."""
+        graph = self.graph
+        if graph.ports > QUEUES:
+            return list(graph.names)
+        return [f"{graph.names[a]} to {graph.names[b]}" for a, b in zip(*graph.port_ends(), strict=True)]
 
 
 class HostedRun(Run):

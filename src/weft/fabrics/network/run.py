@@ -9,6 +9,7 @@ from numba import typeof, types
 
 from weft.engine import events, fingerprint, loop, memory
 from weft.engine.layout import Grows, check_limits, check_same, check_shapes
+from weft.engine.series import QUEUES, sums
 from weft.engine.views import bind
 from weft.fabrics.network import bounds, kernel
 from weft.fabrics.network import state as st
@@ -98,11 +99,14 @@ class NetworkRun(HostedRun):
 
     def sample(self):
         ports = self.state.ports
+        waiting = ports["packets"] + ports["packets_high"]
+        queued = waiting if len(waiting) <= QUEUES else sums(ports["frm"], waiting, self.fabric.graph.nodes)
         return {
             "delivered_bytes": self.state.hosts["delivered"],
             "finished": self.finished,
-            "waiting": ports["packets"].sum() + ports["packets_high"].sum(),
+            "waiting": waiting.sum(),
             "lost": self.lost.total,
+            "queued": self.gathered(queued),
         }
 
     def stalled(self):

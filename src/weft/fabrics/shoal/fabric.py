@@ -299,11 +299,15 @@ class Shoal(Fabric):
             return PlainRackRun(self, demand, seed)
         return RackRun(self, demand, seed)
 
+    def queues(self):
+        """Every node, with all its queues."""
+        return [f"node {i}" for i in range(self.nodes)]
+
     def follow(self, demand, f, *, seed, until):
         """Steps of flow f, cell by cell, from the twin."""
         from weft.fabrics.shoal.follow import follow
 
-        return follow(self, demand, f)
+        return follow(self, demand, f, until)
 
     @staticmethod
     def facts(summary):

@@ -6,23 +6,21 @@ what happened.
 
 from weft.engine.calendar import Calendar
 from weft.errors import BadInput
-from weft.fabrics.base import Step
+from weft.fabrics.base import Step, require_few
 from weft.fabrics.shoal.reference import OUT, ReferenceRack
 
 MOST = 2_000_000  # cells that the twin is asked to carry
 
 
-def follow(fabric, flows, f: int) -> tuple[list[Step], int]:
-    """(steps of flow f, the ps at which it was done), in order of time."""
+def follow(fabric, flows, f: int, until: int) -> tuple[list[Step], int]:
+    """(steps of flow f up to `until`, the ps at which it was done or -1), in order of time."""
     if fabric.rules != "paper" or fabric.needs_plain:
         raise BadInput("a rack that is followed must be under the paper's rules, with nothing that fails or is damaged")
-    cells = int(fabric.cells(flows.size).sum())
-    if cells > MOST:
-        raise BadInput(f"a run that is followed must be of at most {MOST:,} cells, not {cells:,}: the twin carries it")
+    require_few(flows, fabric.payload, fabric.link, until, MOST, "cells")
     rack = Followed(fabric, flows, f)
-    while rack.finish[f] < 0:
+    while rack.finish[f] < 0 and rack.slot * fabric.slot_time < until:
         rack.step()
-    return rack.steps, (rack.finish[f] + 1) * fabric.slot_time
+    return rack.steps, (rack.finish[f] + 1) * fabric.slot_time if rack.finish[f] >= 0 else -1
 
 
 class Followed(ReferenceRack):

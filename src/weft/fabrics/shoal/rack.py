@@ -89,6 +89,7 @@ class RackRun(Run):
             "finished": self.finished,
             "waiting": self.state.waiting.sum(),
             "lost": self.lost.total,
+            "queued": self.gathered(self.state.waiting),
         }
 
     @property

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from weft.engine.series import NUMBERS, ROWS
+from weft.engine.series import NUMBERS, QUEUES, ROWS
 from weft.errors import BadInput, require
 from weft.fabrics.network.failures import Change, plan
 from weft.fabrics.network.hosted import Hosted
@@ -365,6 +365,21 @@ class Stardust(Hosted):
             + min(ROWS * self.nodes, NUMBERS) * 8
             + (1 << 25)
         )
+
+    def queues(self):
+        """Every link between devices, upward and downward; every device, where links are too many."""
+        wiring = self.wiring
+        adapters = wiring.adapters
+        names = [f"adapter {v}" if v < adapters else f"element {v - adapters}" for v in range(wiring.devices)]
+        if 2 * wiring.cables > QUEUES:
+            return names
+        return [f"{names[a]} to {names[b]}" for a, b in zip(*wiring.ends, strict=True)]
+
+    def follow(self, demand, f, *, seed, until):
+        """Steps of flow f, packet by packet and cell by cell, from the twin."""
+        from weft.fabrics.stardust.follow import follow
+
+        return follow(self, demand, f, seed=seed, until=until)
 
     @staticmethod
     def facts(summary):

@@ -8,6 +8,7 @@ from numba import typeof, types
 
 from weft.engine import events, fingerprint, loop, memory
 from weft.engine.layout import Grows, bits_beyond, check_limits, check_same, check_shapes
+from weft.engine.series import QUEUES, sums
 from weft.engine.views import bind
 from weft.fabrics.network.hosted import HostedRun
 from weft.fabrics.stardust import bounds, kernel
@@ -89,11 +90,15 @@ class StardustRun(HostedRun):
         bind(self.state.world, **longer)
 
     def sample(self):
+        links = self.state.links
+        waiting = links["count"]
+        queued = waiting if len(waiting) <= QUEUES else sums(links["frm"], waiting, self.fabric.wiring.devices)
         return {
             "delivered_bytes": self.delivered,
             "finished": self.finished,
-            "waiting": int(self.state.links["count"].sum()),
+            "waiting": int(waiting.sum()),
             "lost": self.lost.total,
+            "queued": self.gathered(queued),
         }
 
     @property

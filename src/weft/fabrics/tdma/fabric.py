@@ -255,6 +255,16 @@ class TDMA(Fabric):
         """The edge list, where the topology is one."""
         return (self.topology,) if isfile(self.topology) else ()
 
+    def queues(self):
+        """Every host, which holds what it has not been granted a slot for; switches hold next to nothing."""
+        return [f"host {i}" for i in range(self.nodes)]
+
+    def follow(self, demand, f, *, seed, until):
+        """Steps of flow f, slot by slot, from the twin."""
+        from weft.fabrics.tdma.follow import follow
+
+        return follow(self, demand, f, seed=seed, until=until)
+
     @staticmethod
     def facts(summary):
         """Lines of a run's table: how near it came to what links allow, and what became of slots."""

@@ -216,10 +216,12 @@ class TdmaRun(Run):
 
     def sample(self):
         count, mtu = self.state.count, self.fabric.mtu
+        waiting = self.state.left.sum(1) + self.state.behind.sum(1)
         return {
             "delivered_bytes": self.state.got.sum(0),
             "finished": self.finished,
-            "waiting": int(self.state.left.sum() + self.state.behind.sum()) // mtu,
+            "waiting": int(waiting.sum()) // mtu,
+            "queued": self.gathered(waiting // mtu),
             "lost": sum(int(count[which]) // mtu for which in CAUSES.values()),
         }
 
