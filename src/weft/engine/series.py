@@ -20,7 +20,7 @@ def bundle(names: list[str], most: int = QUEUES) -> tuple[np.ndarray, list[str]]
     count = len(names)
     rows = np.arange(count) * min(most, count) // max(count, 1)
     first = np.flatnonzero(np.diff(rows, prepend=-1))
-    last = np.append(first[1:], count) - 1
+    last = np.flatnonzero(np.diff(rows, append=count))
     ends = [(names[a], names[b]) for a, b in zip(first, last, strict=True)]
     return rows, [a if a == b else f"{a} … {b}" for a, b in ends]
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from weft import Poisson, Torus, cost
-from weft.errors import BadInput
+from weft.errors import BadInput, BadResult
 from weft.fabrics.torus import bounds
 from weft.topology.torus import Grid, shapes
 from weft.units import Gbps, Mbps, ms, ns, s, us, wire_time
@@ -138,6 +138,18 @@ def test_an_endless_flow_gets_all_its_paths_can_carry_but_the_headroom():
     run.advance()
     goodput = 10**7 * 8 * s / int(run.observe().finish[0])
     assert goodput == pytest.approx(36e9 * 1468 / 1538, rel=0.02)
+
+
+def test_routes_in_a_checkpoint_must_be_those_that_failures_have_left():
+    fabric = Torus(dimensions=(3, 3), fail="link 0-1 at 5us until 60us", converge=10 * us, period=5 * us)
+    flows = Poisson(load=0.3, sizes="fixed:9KB", flows=60).draw(nodes=9, link=fabric.link, seed=1)
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=20 * us)
+    kept = run.freeze()
+    fabric.thaw(flows, kept, seed=1)
+    kept["run.toward"] = np.roll(kept["run.toward"], 1)  # round in circles, for ever
+    with pytest.raises(BadResult, match=r"^toward of a checkpoint must be what the description says"):
+        fabric.thaw(flows, kept, seed=1)
 
 
 def test_what_a_torus_is_made_of_is_listed_and_what_it_costs_is_not_known():

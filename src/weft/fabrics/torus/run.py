@@ -152,6 +152,8 @@ class TorusRun(NetworkRun):
         laid = self.arrays()
         fixed = ("picks", "port_of", "to_of", "back", "branch", "weights", "demands", "capacity")
         check_same({name: laid[name] for name in fixed}, given)
+        since = int(given["world"]["applied"][0]) - self.fabric.converge  # other routes might lead round in circles
+        check_same({"toward": self.fabric.toward(self.fabric.alive(self.seed, since))}, given)
 
     def limits(self, given):
         yield from super().limits(given)

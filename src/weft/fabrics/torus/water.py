@@ -246,6 +246,7 @@ def _pour(s, low, high):
                 _fix(s, e, x)
         if s.cast_size > 0:
             _fix_spread(s, k, x, low, high)
+        thirst_[k] = 0  # it is, unless somebody else wrote the tables; then this ends the loop
 
 
 @part
