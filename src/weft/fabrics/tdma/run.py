@@ -57,7 +57,7 @@ class TdmaRun(Run):
         self.now = 0
         self.patience = int(PATIENCE * fabric.round / (1 - fabric.loss) ** 2)
         if fabric.reading is not None:
-            self.patience += 2 * (fabric.receive_buffer + fabric.mtu) * 8 * second // fabric.reading
+            self.patience += 2 * ((fabric.receive_buffer or 0) + fabric.mtu) * 8 * second // fabric.reading
         self._foresee()
 
     def _planner(self, network=None):
