@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weft import random
 from weft.errors import BadInput, TooLarge
 from weft.units import KB, MB, Gbps, ms, us
 from weft.workload import (
@@ -21,6 +22,7 @@ from weft.workload import (
     Shorts,
     Shuffle,
 )
+from weft.workload.sizes import sizes
 
 RACK = {"nodes": 16, "link": 100 * Gbps, "seed": 1}
 SEEDS = st.integers(0, 2**64)
@@ -147,6 +149,25 @@ def test_short_flows_may_run_over_endless_ones():
     assert flows.realised_load(100 * Gbps) is None
 
 
+def test_short_flows_with_a_gap_wait_for_one_another():
+    shorts = Shorts(flows=50, shorts="htsim-web", gap=1 * ms, background="long", drain=5 * ms)
+    flows = shorts.draw(**RACK)
+    assert shorts.until == 55 * ms
+    short = np.flatnonzero(flows.id < 50)
+    assert flows.waiting == 49 and len(flows) == 50 + 4 * 14
+    assert [flows.predecessors(f) for f in short] == [[], *([f] for f in short[:-1])]
+    assert (flows.delay[short[1:]] == 1 * ms).all() and flows.start[short[0]] == 1 * ms
+    assert set(flows.size[short]) <= {250, 500, 1000, 1500, 2000, 3000, 4000, 10**4, 10**5, 10**6}
+
+
+def test_the_sizes_of_htsim_are_ten_and_equally_likely():
+    drawn = sizes("htsim-web").draw(random.words(random.key(1, 2), 100_000))
+    found, often = np.unique(drawn, return_counts=True)
+    assert found.tolist() == [250, 500, 1000, 1500, 2000, 3000, 4000, 10**4, 10**5, 10**6]
+    assert (np.abs(often - 10_000) < 400).all()  # four standard deviations are 380
+    assert sizes("htsim-web").mean == pytest.approx(found.mean())
+
+
 def test_what_cannot_be_meant_gets_a_sentence():
     assert said(Permutation, pairs=0) == "pairs must be at least 1, not 0"
     assert said(Permutation(pairs=20).draw, **RACK) == "pairs must be at most 16, the number of nodes, not 20"
@@ -164,6 +185,9 @@ def test_what_cannot_be_meant_gets_a_sentence():
     assert said(Hotspot, load=0) == "load must be a finite number above 0, not 0"
     assert said(Hotspot, load=1, hot=1) == "hot must be above 0 and below 1, not 1"
     assert said(Hotspot, load=1, share=float("nan")) == "share must be from 0 to 1, not nan"
+    assert said(Shorts, gap=-1) == (
+        "gap must be 0 ps or more, and short enough for all flows to start within 53 days, not -1"
+    )
     assert said(Shorts, load=-1) == "load must be a finite number above 0, not -1"
     assert said(Shorts, src=3, dst=3) == "dst must be another node than src, not 3"
     assert said(Shorts(dst=15).draw, **RACK) == "dst must be another node than src, not 15"

@@ -62,6 +62,7 @@ PINNED = {
     "facebook-cache": [22916, 2635439, 1546954, 1691244],
     "facebook-hadoop": [646, 232274, 37216, 44742],
     "facebook-web": [3277, 331112, 24551, 37257],
+    "htsim-web": [2000, 1000000, 10000, 10000],
     "websearch": [71332, 7967139, 1316064, 1619230],
 }
 
@@ -109,7 +110,8 @@ def test_names_and_parameters_are_read():
 
 def test_names_that_are_none_get_a_sentence():
     everything = (
-        "fixed, uniform, exponential, pareto, datamining, facebook-cache, facebook-hadoop, facebook-web, websearch"
+        "fixed, uniform, exponential, pareto, datamining, facebook-cache, facebook-hadoop, facebook-web, htsim-web, "
+        "websearch"
     )
     assert said(sizes, "parteo") == f"sizes must be a csv file or one of {everything}, not 'parteo'"
     assert said(sizes, 5) == f"sizes must be a csv file or one of {everything}, not 5"
@@ -160,7 +162,9 @@ def test_a_file_that_is_no_distribution_gets_a_sentence(tmp_path, monkeypatch, c
 
 
 def test_every_distribution_that_comes_with_weft_says_where_it_is_from():
-    assert set(names()) == {"websearch", "datamining", "facebook-web", "facebook-cache", "facebook-hadoop"}
+    assert set(names()) == {
+        "websearch", "datamining", "facebook-web", "facebook-cache", "facebook-hadoop", "htsim-web",
+    }  # fmt: skip
     for name in names():
         assert "et al." in Empirical(name).citation and "taken as published with" in Empirical(name).citation
 

@@ -214,14 +214,15 @@ class Shorts(Workload):
     """Short flows from one node to another at regular intervals, over background traffic among all other nodes.
 
     Shoal, section 7.2 and figure 14: 20 KB from node 511 to node 0; it states neither interval nor background load,
-    so both are ours. Stardust, section 6.3: `--background long`, where each of the others has four endless flows.
-    The short flows are those numbered from 0 to `flows` - 1.
+    so both are ours. Stardust, section 6.3: `--background long`, where each of the others has four endless flows, and
+    with `gap` each short flow waits for the one before. The short flows are those numbered from 0 to `flows` - 1.
     """
 
     flows: int = param(1000, "number of short flows")
     bytes: Size = param(20 * KB, "bytes of a short flow")
     shorts: str | None = param(None, "sizes of the short flows, drawn from a distribution instead of all the same")
     interval: Time = param(10 * us, "time from one short flow to the next")
+    gap: Time | None = param(None, "time from the end of one short flow to the next, which waits for it, instead")
     src: int | None = param(None, "their sender; the last node unless given")
     dst: int = param(0, "their receiver")
     background: Literal["poisson", "long"] = param("poisson", "arrivals at a load, or endless flows")
@@ -238,6 +239,8 @@ class Shorts(Workload):
             object.__setattr__(self, "shorts", str(self.shorts))
             sizes(self.shorts)
         require(self.interval >= 1, "interval", "at least 1 ps", self.interval)
+        require(self.gap is None or 0 <= self.gap <= LATEST // (self.flows + 1), "gap", "0 ps or more, and short "
+                "enough for all flows to start within 53 days", self.gap)  # fmt: skip
         require(self.window <= LATEST, "interval", "short enough for all flows to start within 53 days", self.interval)
         require(self.src is None or self.src >= 0, "src", "a node, at least 0", self.src)
         require(self.dst >= 0, "dst", "a node, at least 0", self.dst)
@@ -250,12 +253,17 @@ class Shorts(Workload):
     @property
     def window(self) -> int:
         """Time in ps during which flows arrive."""
-        return (self.flows + 1) * self.interval
+        return (self.flows + 1) * self.step
+
+    @property
+    def step(self) -> int:
+        """Time in ps from one short flow to the next; of flows that wait, without what they themselves take."""
+        return self.interval if self.gap is None else max(self.gap, 1)
 
     @property
     def until(self) -> int | None:
         """When the run stops, in ps, or None: when the last flow is done."""
-        return None if self.background == "poisson" else self.flows * self.interval + self.drain
+        return None if self.background == "poisson" else self.flows * self.step + self.drain
 
     @property
     def _poisson(self):
@@ -279,8 +287,12 @@ class Shorts(Workload):
         size = np.full(self.flows, self.bytes)
         if self.shorts is not None:
             size = sizes(self.shorts).draw(random.words(random.key(seed, Stream.SHORTS), self.flows))
-        start = np.concatenate([np.arange(1, self.flows + 1) * self.interval, ground.start])
-        order = np.argsort(start, kind="stable")
+        waits = self.gap is not None
+        first = np.full(self.flows, self.step) if waits else np.arange(1, self.flows + 1) * self.interval
+        start = np.concatenate([first, ground.start])
+        order = np.arange(len(start)) if waits else np.argsort(start, kind="stable")
+        number = np.arange(len(start))
+        chained = (number > 0) & (number < self.flows)
         return Flows.of(
             nodes=nodes,
             src=np.concatenate([np.full(self.flows, src), others[ground.src]])[order],
@@ -289,6 +301,8 @@ class Shorts(Workload):
             start=start[order],
             id=order,
             notes=(f"flows 0 to {self.flows - 1} are the short ones", *ground.notes),
+            after=(np.concatenate([[0], np.cumsum(chained)]), number[: self.flows - 1]) if waits else None,
+            delay=self.gap if waits else None,
         )
 
 
