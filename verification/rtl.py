@@ -16,13 +16,23 @@ from weft.rtl import gates
 from weft.rtl.check_crossbar import check as check_crossbar
 from weft.rtl.check_shoal import check as check_shoal
 from weft.rtl.check_shoal import commands, drive, expect
-from weft.rtl.designs import CrossbarGates, IslipGates, NicGates, ShoalDrive, ShoalGates, SwitchGates
-from weft.rtl.prove import PROPERTIES, prove
+from weft.rtl.designs import (
+    CrossbarGates,
+    EepDrive,
+    EepGates,
+    IslipGates,
+    NicGates,
+    ShoalDrive,
+    ShoalGates,
+    SwitchGates,
+)  # fmt: skip
+from weft.rtl.properties import PROPERTIES
+from weft.rtl.prove import prove
 from weft.rtl.shoal_nic import SEND, least_delay
 from weft.rtl.shoal_rack import Rack
 from weft.rtl.simulate import Simulation
 from weft.rtl.synth import synthesise
-from weft.units import ns
+from weft.units import Gbps, ns
 from weft.workload.traffic import Bernoulli, Multicast
 
 CYCLE = 6400  # ps of the prototype's clock, 156.25 MHz
@@ -37,6 +47,9 @@ def agree():
         fabric = Crossbar(ports=16, buffers=buffers, iterations=iterations)
         for traffic in (Bernoulli(load=0.9, slots=100_000), Multicast(load=0.8, slots=5_000)):
             row(f"crossbar {buffers} 16 x {iterations}", check_crossbar(fabric, traffic, seed=1))
+    for groomer in (EepGates(), EepGates(link=10 * Gbps, trunk=40 * Gbps), EepGates(protocol="802.1ad")):
+        report = EepDrive().check(groomer, seed=1, vcd=None, engine=None)
+        row(f"{groomer.protocol}, {groomer.trunk // Gbps} Gb/s", report)
     for delay in (0, 1, 21):
         design = ShoalGates(nodes=8, ports=4, delay=delay, seats=None if delay < 2 else 64)
         rack = design.component()
@@ -57,7 +70,7 @@ def proofs():
         ("shoal-switch", SwitchGates(switch=name)) for name in ("leaf0", "leaf1", "leaf2", "leaf3", "spine0", "spine1")
     ]
     cases += [("shoal-switch", SwitchGates(nodes=32, ports=8, switch=name)) for name in ("leaf0", "spine0")]
-    cases += [("crossbar", CrossbarGates(ports=2, buffers="shared"))]
+    cases += [("crossbar", CrossbarGates(ports=2, buffers="shared")), ("eep", EepGates())]
     for name, design in cases:
         for verdict in prove(PROPERTIES[name](design)):
             depth = "" if verdict.depth is None else f" {verdict.depth}"
@@ -81,6 +94,8 @@ def costs():
     for ports, nodes in ((4, 8), (16, 128), (64, 512)):
         design = SwitchGates(nodes=nodes, ports=ports)
         line(f"switch {ports}", synthesise("shoal-switch", design.component(), "cyclonev"), "")
+    for protocol in ("eep", "802.1ad"):
+        line(protocol, synthesise("eep", EepGates(protocol=protocol).component(), "xc5v"), "")
     for n in (8, 16):
         line(f"nic {n}", synthesise("shoal-nic", NicGates(nodes=n).component(), "cyclonev"), "")
 

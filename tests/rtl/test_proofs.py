@@ -6,7 +6,8 @@ import pytest
 
 from weft.cli import main
 from weft.rtl.designs import CrossbarGates, IslipGates, SwitchGates
-from weft.rtl.prove import PROPERTIES, decide, prove
+from weft.rtl.properties import PROPERTIES
+from weft.rtl.prove import decide, prove
 from weft.rtl.synth import asked_bits, synthesise
 from weft.rtl.tools import rtlil
 

@@ -147,9 +147,10 @@ def _check(name, cls):
 
 def told(report) -> str:
     """A report for a reader."""
-    sides = " and ".join(f"the {side} over {slots:,} slots" for side, slots in report.compared_with.items())
+    slot, cell = report.units
+    sides = " and ".join(f"the {side} over {slots:,} {slot}s" for side, slots in report.compared_with.items())
     head = (
-        f"{report.design}: {report.cycles:,} cycles, {report.slots:,} slots, {report.cells:,} cells; "
+        f"{report.design}: {report.cycles:,} cycles, {report.slots:,} {slot}s, {report.cells:,} {cell}s; "
         f"{report.cycles_per_s:,.0f} cycles/s in {report.engine}, built in {report.build_s:.1f} s"
     )
     if report.agree:
@@ -157,7 +158,7 @@ def told(report) -> str:
     d = report.first_difference
     wave = f"\nthe waveform around it is in {report.vcd}" if report.vcd else ""
     return (
-        f"{head}\ngates differ from the {d.against} first in cycle {d.cycle:,} (slot {d.slot:,}): {d.signal} is "
+        f"{head}\ngates differ from the {d.against} first in cycle {d.cycle:,} ({slot} {d.slot:,}): {d.signal} is "
         f"{d.gates}, not {d.model}{wave}"
     )
 
@@ -198,7 +199,8 @@ def _prove(name, cls):
         from weft.rtl import tools
 
         tools.amaranth()
-        from weft.rtl.prove import PROPERTIES, prove
+        from weft.rtl.properties import PROPERTIES
+        from weft.rtl.prove import prove
 
         verdicts = prove(PROPERTIES[name](flags.build(given)))
         if json:

@@ -11,6 +11,8 @@ from weft.wire.crc import Crc
 
 def raw(crc: Crc, register: int, data: bytes) -> int:
     """The register after `data`, from any register, with nothing added at the end."""
+    if crc.reflected:  # catalogues give the first register unreflected, whatever the rest is
+        register = int(f"{register:0{crc.width}b}"[::-1], 2)
     return Crc(crc.name, crc.width, crc.poly, register, 0, crc.reflected).compute(data)
 
 

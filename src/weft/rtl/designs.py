@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from weft.errors import require
 from weft.fabrics.crossbar import Crossbar
-from weft.units import Size, param
+from weft.fabrics.merchant.groomer import Frames, Groomer
+from weft.units import Gbps, Rate, Size, Time, param
 from weft.workload.traffic import TRAFFIC
 
 MOST = 10**9  # cycles or slots of a check
@@ -272,6 +273,72 @@ class ShoalDrive:
         return check(rack, self.flows(rack.nodes, slots, seed), slots, vcd=vcd, engine=engine)
 
 
+@dataclass(frozen=True, kw_only=True)
+class EepGates:
+    """The groomer: ports onto one faster link and back, segment by segment (EEP) or storing whole frames (802.1ad)."""
+
+    protocol: Literal["eep", "802.1ad"] = param("eep", "how frames cross the fast link")
+    ports: int = param(4, "ports of the lower rate")
+    link: Rate = param(1 * Gbps, "rate of a port")
+    trunk: Rate = param(10 * Gbps, "rate of the fast link")
+    overclock: float | None = param(
+        None, "percent by which the fast link runs faster; the overhead, if needed, unless given"
+    )
+    playout: Time | None = param(
+        None, "time from the first EEP frame to the Ethernet frame it begins; the least proved enough unless given"
+    )
+    buffer: Size | None = param(
+        None, "bytes that a port holds before and after the fast link; 256, and 16384 in 802.1ad, unless given"
+    )
+
+    def __post_init__(self):
+        require(self.ports <= 16, "ports", "at most 16 in gates", self.ports)
+        size = self.bytes
+        require(
+            128 <= size <= 65_536 and size & (size - 1) == 0, "buffer", "a power of two from 128 to 65536 bytes", size
+        )
+        self.fabric()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a buffer."""
+        return self.buffer or (256 if self.protocol == "eep" else 16_384)
+
+    def fabric(self) -> Groomer:
+        """The description that the model runs."""
+        return Groomer(
+            protocol=self.protocol, ports=self.ports, link=self.link, trunk=self.trunk, overclock=self.overclock,
+            playout=self.playout,
+        )  # fmt: skip
+
+    def component(self):
+        from weft.rtl import gates
+
+        return gates.groomer(self.fabric(), self.bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EepDrive:
+    """The frames that go into every port while the groomer is checked."""
+
+    frame: str = param("64x7,594x4,1518", "bytes of a frame, FCS included; or a mix")
+    load: float = param(1.0, "share of a port's time that its frames take, preamble and gap included")
+    frames: int = param(100, "frames into each port")
+
+    def __post_init__(self):
+        self.drawn()
+
+    def drawn(self) -> Frames:
+        """What the model takes."""
+        return Frames(frame=self.frame, load=self.load, frames=self.frames)
+
+    def check(self, design: EepGates, *, seed: int, vcd: str | None, engine: str | None):
+        """Run and compare."""
+        from weft.rtl.check_eep import check
+
+        return check(design.fabric(), self.drawn(), buffer=design.bytes, seed=seed, vcd=vcd, engine=engine)
+
+
 def _check_length(drive):
     for name in ("slots", "cycles"):
         value = getattr(drive, name)
@@ -280,7 +347,7 @@ def _check_length(drive):
 
 DESIGNS = {
     "islip": IslipGates, "crossbar": CrossbarGates, "shoal-header": HeaderGates, "shoal-switch": SwitchGates,
-    "shoal-nic": NicGates, "shoal": ShoalGates,
+    "shoal-nic": NicGates, "shoal": ShoalGates, "eep": EepGates,
 }  # fmt: skip
-DRIVES = {"crossbar": CrossbarDrive, "shoal": ShoalDrive}
-PROVED = ("islip", "crossbar", "shoal-switch")
+DRIVES = {"crossbar": CrossbarDrive, "shoal": ShoalDrive, "eep": EepDrive}
+PROVED = ("islip", "crossbar", "shoal-switch", "eep")

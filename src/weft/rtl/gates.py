@@ -32,6 +32,20 @@ def crossbar(fabric: Crossbar):
 
 
 @lru_cache(maxsize=64)
+def groomer(fabric, buffer: int, looped: bool = False):
+    """The gates of a `weft.fabrics.merchant.groomer.Groomer`, with so many bytes of buffer at each end of a port."""
+    tools.amaranth()
+    from weft.rtl.groomer import Groomer
+
+    cycles = fabric.port_byte
+    require(cycles <= 4096, "a byte on a port", "at most 4096 ticks in gates", cycles)
+    return Groomer(
+        protocol=fabric.protocol, ports=fabric.ports, port_byte=cycles, trunk_byte=fabric.trunk_byte,
+        playout=fabric.playout_ticks if fabric.protocol == "eep" else 0, buffer=buffer, looped=looped,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
 def rack(**options):
     """The gates of a Shoal rack; see `shoal_rack.Rack`."""
     tools.amaranth()

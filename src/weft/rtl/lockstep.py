@@ -35,10 +35,11 @@ class Report:
     engine: str = ""
     compared_with: dict = field(default_factory=dict)  # side -> slots compared
     vcd: str | None = None
+    units: tuple[str, str] = ("slot", "cell")  # what `slots` and `cells` count
 
     def data(self) -> dict:
         """The same as plain data."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "units"}
 
     def differs(self, difference: Difference | None) -> None:
         """Note a difference, if it comes before what is known."""

@@ -287,11 +287,11 @@ def run(groomer: Groomer, frames: Frames, seed: int = 0) -> Groomed:
     return groom(groomer, frames.draw(groomer, seed))
 
 
-def groom(groomer: Groomer, arrivals) -> Groomed:
+def groom(groomer: Groomer, arrivals, sent: list | None = None) -> Groomed:
     """Send the frames that arrive at each port, (starts in ticks, sizes), through a groomer, and watch its laws.
 
     No port waits for the trunk longer than a round; where that is proved, no egress frame runs out of bytes; and all
-    that went in has come out.
+    that went in has come out. What goes over the trunk is added to `sent`: (begin, end, port, frame, segment) of each.
     """
     ports = [_Port(groomer, *arriving) for arriving in arrivals]
     out, turn, now, count = Groomed(groomer), 0, 0, len(ports)
@@ -303,7 +303,10 @@ def groom(groomer: Groomer, arrivals) -> Groomed:
             now = min(at for at in ready if at is not None)
             continue
         turn = (p + 1) % count
+        place = p, ports[p].frame, ports[p].segment
         began, (whole, free) = now, send(groomer, p, ports, now, max(ready[p], ports[p].since), out)
+        if sent is not None:
+            sent.append((began, whole, *place))
         ports[p].since, now = whole, free
         out.busy += now - began
         ready[p] = ports[p].ready()
