@@ -20,7 +20,7 @@ test: lint  ## what must hold before anything is shared
 	$(MAKE) --no-print-directory twins
 
 quick: $(READY)  ## what can be asked after every edit: under two minutes on two cores
-	$(BIN)/python -m pytest -n 2 -m "not long"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long"
 
 lint: $(READY)  ## style, layout, imports that point down, and what the signatures promise
 	$(BIN)/ruff check $(CODE)

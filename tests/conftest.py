@@ -14,9 +14,10 @@ settings.register_profile("once", derandomize=True, phases=(Phase.explicit, Phas
 settings.load_profile("steady")
 
 LONG = (
-    "cli/test_packet.py", "cli/test_stress.py", "cli/test_torture.py", "cli/test_typed.py", "fabrics", "papers",
-    "test_cluster.py", "test_docs.py", "test_examples.py", "test_extremes.py", "test_follow.py", "test_laws.py",
-    "test_links.py", "test_programs.py", "test_study.py",
+    "cli/test_hostile.py", "cli/test_packet.py", "cli/test_stress.py", "cli/test_torture.py", "cli/test_typed.py",
+    "fabrics", "papers", "rtl", "test_cache.py", "test_cluster.py", "test_docs.py", "test_examples.py",
+    "test_extending.py", "test_extremes.py", "test_follow.py", "test_laws.py", "test_links.py", "test_programs.py",
+    "test_study.py",
 )  # fmt: skip
 QUICK = (  # though their folder is above
     "fabrics/crossbar/test_crossbar.py", "fabrics/packet/test_bounds.py", "fabrics/packet/test_settings.py",
