@@ -9,6 +9,7 @@ import weft
 from weft import Bernoulli, Incast, Permutation, Stardust, Uniform
 from weft.errors import BadInput
 from weft.fabrics.stardust import bounds
+from weft.fabrics.stardust.reachability import history
 from weft.fabrics.stardust.wiring import NOWHERE, wire
 from weft.units import KB, MB, Gbps, ms, us
 
@@ -131,6 +132,56 @@ def test_a_failed_link_is_left_out_and_taken_back():
     assert seen.samples["time_ps"][last] < 100 * us + bounds.recovery(fabric) + 40 * us
 
 
+def test_a_bundle_loses_all_its_lanes_at_once_and_reaches_fewer_adapters():
+    """§2.2, §5.9: the same lanes, eight to a link."""
+    lanes, bundles = Stardust(adapters=8, uplinks=16, radix=16), Stardust(adapters=8, uplinks=2, radix=4, bundle=8)
+    assert lanes.link == bundles.link and lanes.lanes * lanes.rate == bundles.lanes * bundles.rate
+    with pytest.raises(BadInput, match=r"^adapters under two tiers of 4 ports must be at most 8, not 9$"):
+        Stardust(adapters=9, uplinks=2, radix=4, bundle=8)
+    flow = weft.Flows.of(nodes=16, src=[1], dst=[15], size=1 * MB, start=1 * ms)
+    least = {}
+    for fabric in (lanes, bundles):
+        broken = replace(fabric, fail="uplink 0.0", transport="tcp:initial_window=2000", mtu=9000)
+        run = broken.prepare(flow, seed=1)
+        run.advance()
+        alive = np.ones(fabric.wiring.cables, bool)
+        alive[0] = False
+        left = fabric.wiring.routes(alive)
+        least[fabric.bundle] = left.number[left.table[0, 7]] / fabric.lanes
+        assert run.observe().lost.total == 0 and run.observe().finish[0] > 0
+    assert 1 - least[8] == 8 * (1 - least[1])  # stardust.c33
+
+
+def test_a_full_buffer_that_pauses_hosts_drops_nothing():
+    flows = Incast(fan_in=12, bytes=400 * KB)
+    fabric = Stardust(hosts=16, buffer=60 * KB, mtu=1500)
+    dropped, paused = ran(fabric, flows), ran(replace(fabric, overflow="pause"), flows)
+    assert dropped.sections["drops"]["full"] > 0 == paused.sections["drops"]["full"]
+    assert paused.sections["edge"]["pauses_of_hosts"] > 0 == paused.sections["retransmissions"]
+    assert paused.sections["edge"]["buffer_max_bytes"] <= 60 * KB
+    assert paused.finish.max() <= dropped.finish.max()
+
+
+def test_a_link_that_corrupts_cells_declares_itself_faulty_and_is_taken_back():
+    """Once it is left out no more is lost, though it goes on for long; with no threshold it never is."""
+    errors = "uplink 0.1 at 100us until 900us"
+    fabric = Stardust(hosts=16, errors=errors, error_rate=0.2, period=2 * us, rto=200 * us, mtu=9000)
+    seen, blind = (ran(replace(fabric, faulty=faulty), Permutation(duration=1500 * us)) for faulty in (3, 0))
+    assert 0 < seen.lost.total < blind.lost.total / 5
+    last = np.flatnonzero(np.diff(seen.samples["lost"]))[-1]
+    assert seen.samples["time_ps"][last] < 100 * us + 2 * fabric.watch + bounds.recovery(fabric) + 40 * us
+    moments = list(history(fabric, 1))
+    assert (moments[0].time, moments[0].noisy) == (100 * us, (1,)) and moments[1].time == 110 * us
+    assert next(moment for moment in moments if moment.clean).time == 900 * us
+    final = next(moment.routes for moment in reversed(moments) if moment.routes is not None)
+    assert (final.table == fabric.routes.table).all() and (final.number == fabric.routes.number).all()
+
+
+def test_a_few_errors_below_the_threshold_exclude_nothing():
+    fabric = Stardust(hosts=16, errors="uplink 0.1 at 0us until 100us", error_rate=0.001, faulty=1000)
+    assert all(moment.routes is None for moment in history(fabric, 0))
+
+
 def test_bursts_are_delivered_in_order_so_that_tcp_sees_none_out_of_order():
     seen = ran(Stardust(hosts=54, mtu=1500), Permutation(bytes=1 * MB))
     assert seen.sections["retransmissions"] == 0
@@ -150,6 +201,14 @@ def test_bursts_are_delivered_in_order_so_that_tcp_sees_none_out_of_order():
      "every adapter must reach every other in the end, not adapter 0 miss adapter 3 after 'adapter 3 at 1us'"),
     ({"hosts": 16, "fail": "uplink 9.0"}, "a uplink must be one of 0.0, 0.1, 1.0 … 7.1, not '9.0'"),
     ({"hosts": 1}, "hosts must be at least 2, not 1"),
+    ({"bundle": 0}, "bundle must be from 1 to 1024 lanes, not 0"),
+    ({"errors": "uplink 0.0 at 1us"},
+     "errors must end, as in 'uplink 0.1 at 10us until 1ms', not 'uplink 0.0 at 1us'"),
+    ({"error_rate": 1.5}, "error_rate must be from 0 to 1, not 1.5"),
+    ({"overflow": "wait"}, "overflow must be drop or pause, not 'wait'"),
+    ({"hosts": 16, "overflow": "pause", "buffer": 17_000},
+     "buffer must be at least 17640 bytes where 2 hosts are paused over 500 ns, so that none is lost meanwhile, not "
+     "17000"),
     ({"unlimited": 72}, "unlimited must be an adapter from 0 to 71, not 72"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_in_a_sentence(given, sentence):

@@ -24,7 +24,8 @@ def fabrics(draw, **more):
         depth=draw(st.sampled_from([400, 2000])), fci=draw(st.sampled_from([1, 6, 96])), rounds=draw(st.integers(1, 3)),
         fci_window=draw(st.sampled_from([None, 300 * ns])), period=draw(st.sampled_from([500 * ns, 10 * us])),
         classes=draw(st.sampled_from(["one", "strict", "weighted"])), low_latency=draw(st.booleans()),
-        packing=draw(st.booleans()), per_source=draw(st.booleans()), unlimited=draw(st.sampled_from([None, 1])), **more,
+        packing=draw(st.booleans()), per_source=draw(st.booleans()), unlimited=draw(st.sampled_from([None, 1])),
+        bundle=draw(st.sampled_from([1, 1, 3])), host_delay=draw(st.sampled_from([None, 0, 90])), **more,
     )  # fmt: skip
 
 
@@ -99,6 +100,27 @@ def test_kernel_and_twin_agree_while_parts_fail_and_come_back(plan):
     flows = Poisson(load=0.8, sizes="fixed:40KB", flows=40).draw(nodes=16, link=fabric.link, seed=3)
     seen, twin = agree(fabric, flows, 3)
     assert seen.lost.total == twin.lost_cells > 0
+
+
+@pytest.mark.parametrize(("rate", "faulty"), [(0.02, 0), (0.02, 3), (0.5, 3), (1, 1)])
+def test_kernel_and_twin_agree_while_links_corrupt_cells(rate, faulty):
+    plan = "uplink 1.0 at 20us until 200us, switch element2.0 at 30us until 90us"
+    fabric = Stardust(
+        hosts=16, errors=plan, error_rate=rate, faulty=faulty, watch=5 * us, period=2 * us, rto=300 * us,
+        reassembly=40 * us,
+    )  # fmt: skip
+    flows = Poisson(load=0.8, sizes="fixed:40KB", flows=40).draw(nodes=16, link=fabric.link, seed=3)
+    seen, twin = agree(fabric, flows, 3)
+    assert seen.lost.total == twin.lost_cells >= seen.lost.causes["errors"] > 0 == seen.lost.causes["link_down"]
+
+
+@pytest.mark.parametrize("nic", ["fifo", "fair"])
+@pytest.mark.parametrize("delay", [0, 700 * ns])
+def test_kernel_and_twin_agree_when_a_full_buffer_pauses_hosts(nic, delay):
+    fabric = Stardust(hosts=16, buffer=40 * KB, overflow="pause", nic=nic, host_delay=delay, rto=300 * us)
+    flows = Incast(fan_in=12, bytes=90 * KB).draw(nodes=16, link=fabric.link, seed=1)
+    seen, twin = agree(fabric, flows, 1)
+    assert seen.sections["edge"]["pauses_of_hosts"] > 0 == twin.count["drops"]
 
 
 def test_kernel_and_twin_agree_while_tables_are_built_from_nothing():

@@ -62,10 +62,10 @@ def plan(text: str, graph: Topology, seed: int, parts: dict | None = None, chang
         changes.append(Change(entry.at, False, links))
         if entry.until is not None:
             changes.append(Change(entry.until, True, links))
-    return _counted(sorted(changes, key=lambda change: (change.time, not change.up)))
+    return counted(sorted(changes, key=lambda change: (change.time, not change.up)))
 
 
-def _counted(changes):
+def counted(changes):
     """The changes, but for links that are down for another reason already, or still: a switch, say, of a dead link."""
     reasons: dict[int, int] = {}
     kept = []

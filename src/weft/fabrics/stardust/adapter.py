@@ -22,6 +22,7 @@ from weft.fabrics.stardust.state import (
     DOWN,
     EXPIRY,
     FULL,
+    PAUSE,
     REQUEST,
     TICK,
     TO,
@@ -106,7 +107,7 @@ def survives(s, node, to):
             return False
         pick = below(word(np.uint64(s.control_key), i), np.int64(groups(s)[g].count))
         link = links(s)[choices(s)[groups(s)[g].first + pick]]
-        if link.dead != 0:
+        if link.dead & 1 != 0:
             return False
         node = np.int64(link.to)
         i += 1
@@ -166,6 +167,7 @@ def serve(s, v):
         burst.todo = burst.left = 0
         burst.done = 1
         adapter_at(s, q.home).used -= size
+        relax(s, np.int64(q.home))
         deliver(s, v)
         return
     line_up(s, b, np.int64(q.home), q.klass > 0)
@@ -217,21 +219,40 @@ def take_units(s, q, free):
     return b, units, units * s.cell, np.int64(0), s.cell
 
 
+@hot
+def append(line, high, last):
+    """Make `last` the end of a line, of the upper or the lower class, of an adapter or a port; who was, or NONE."""
+    before = np.int64(line.last_high if high else line.last)
+    if high:
+        line.last_high = last
+        if before == NONE:
+            line.first_high = last
+    else:
+        line.last = last
+        if before == NONE:
+            line.first = last
+    return before
+
+
+@hot
+def drop_first(line, high, after):
+    """Take the first away from such a line; `after` was behind it."""
+    if high:
+        line.first_high = after
+        if after == NONE:
+            line.last_high = NONE
+    else:
+        line.first = after
+        if after == NONE:
+            line.last = NONE
+
+
 @part
 def line_up(s, b, a, high):
     """Put a burst behind those that adapter a has to send."""
-    ad = adapter_at(s, a)
-    last = np.int64(ad.last_high if high else ad.last)
+    last = append(adapter_at(s, a), high, b)
     if last != NONE:
         burst_at(s, last).next = b
-    elif high:
-        ad.first_high = b
-    else:
-        ad.first = b
-    if high:
-        ad.last_high = b
-    else:
-        ad.last = b
     sending(s)[np.uint64(a) >> _6] |= ONE << (np.uint64(a) & _63)
     s.to_send += 1
     wake(s)
@@ -279,14 +300,8 @@ def feed(s, a, t):
         if burst.todo == 0:
             ad.used -= burst.size
             s.to_send -= 1
-            if high:
-                ad.first_high = burst.next
-                if burst.next == NONE:
-                    ad.last_high = NONE
-            else:
-                ad.first = burst.next
-                if burst.next == NONE:
-                    ad.last = NONE
+            drop_first(ad, high, burst.next)
+            relax(s, a)
     if ad.first_high == NONE and ad.first == NONE:
         sending(s)[np.uint64(a) >> _6] &= ~(ONE << (np.uint64(a) & _63))
 
@@ -427,9 +442,33 @@ def grow(s, v, size):
     ad.used += size
     if ad.used > ad.peak:
         ad.peak = ad.used
+    if s.pausing == 1 and ad.stopped == 0 and ad.used > s.stop_above:
+        tell(s, np.int64(q.home), 1)
     if q.balance > 0 or q.klass >= s.free_class or adapter_at(s, port_at(s, q.host).adapter).fault != 0:
         serve(s, v)
     ask(s, v)
+
+
+@part
+def relax(s, a):
+    """Let the hosts of adapter a send again, if there is room for what they will."""
+    ad = adapter_at(s, a)
+    if ad.stopped == 1 and ad.used <= s.go_below:
+        tell(s, a, 0)
+
+
+@part
+def tell(s, a, stop):
+    """Send a pause, or its end, to every host of adapter a (§5.4)."""
+    ad = adapter_at(s, a)
+    ad.stopped = stop
+    ad.stops += stop
+    for h in range(s.hosts_size):
+        if port_at(s, h).adapter == a:
+            r = events.take(s, rows(s))
+            p = packet_at(s, r)
+            p.kind, p.dst, p.seq = PAUSE, h, stop
+            events.push(s, rows(s), r, s.now + s.pause_way)
 
 
 @part
@@ -468,18 +507,9 @@ def enlist(s, port, v):
     """Put VOQ v at the end of the round of its class."""
     q = voq_at(s, v)
     q.next = NONE
-    high = q.klass > 0
-    last = np.int64(port.last_high if high else port.last)
+    last = append(port, q.klass > 0, v)
     if last != NONE:
         voq_at(s, last).next = v
-    elif high:
-        port.first_high = v
-    else:
-        port.first = v
-    if high:
-        port.last_high = v
-    else:
-        port.last = v
 
 
 @part
@@ -511,16 +541,8 @@ def schedule(s, h):
         q = voq_at(s, v)
         if q.next != NONE:
             prefetch(voqs(s), np.int64(q.next))
-        if high:
-            port.first_high = q.next
-            if q.next == NONE:
-                port.last_high = NONE
-            port.served += 1
-        else:
-            port.first = q.next
-            if q.next == NONE:
-                port.last = NONE
-            port.served = 0
+        drop_first(port, high, q.next)
+        port.served = port.served + 1 if high else 0
         size = min(q.want, s.credit)
         q.want -= size
         if q.want > 0:

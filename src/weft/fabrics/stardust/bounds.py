@@ -5,7 +5,7 @@ from math import exp, factorial
 import numpy as np
 
 from weft.hosts.settings import LEAST, WIRE
-from weft.units import s
+from weft.units import s, wire_time
 from weft.wire.stardust import REACHABILITY
 
 
@@ -17,6 +17,15 @@ def loop(fabric) -> int:
 def watermark(fabric) -> int:
     """Bytes of backlog with which a port has enough to send until the credits it gives have become packets."""
     return 2 * (loop(fabric) * fabric.link // (8 * s)) + 4 * fabric.credit + fabric.wire_size
+
+
+def pause_room(fabric) -> int:
+    """Bytes that may still come to an adapter after it has told its hosts to pause.
+
+    The frame takes its time and the link's, the host ends the packet that it sends, and what it sent until then comes.
+    """
+    told = 2 * fabric.edge_delay + wire_time(LEAST, fabric.link)
+    return fabric.per_adapter * (-(-told * fabric.link // (8 * s)) + 2 * fabric.wire_size)
 
 
 def headroom(fabric, inputs: int) -> int:
@@ -32,7 +41,7 @@ def pools(fabric) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     wiring = fabric.wiring
     downs = np.bincount(wiring.upper, minlength=wiring.devices)
     ups = np.bincount(wiring.lower, minlength=wiring.devices)
-    up, down = fabric.depth * ups, fabric.depth * downs
+    up, down = fabric.depth * fabric.bundle * ups, fabric.depth * fabric.bundle * downs
     stop_up, stop_down = up - headroom(fabric, 1) * downs, down - headroom(fabric, 1) * (downs + ups)
     up[: fabric.edges] = down[: fabric.edges] = stop_up[: fabric.edges] = stop_down[: fabric.edges] = 0
     top = np.arange(wiring.devices) >= wiring.first(len(wiring.elements))
@@ -41,14 +50,14 @@ def pools(fabric) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def least_depth(fabric) -> tuple[int, int]:
-    """(cells for each link, links) of the element that needs most to lose nothing while a pause takes effect."""
+    """(cells for each lane, links) of the element that needs most to lose nothing while a pause takes effect."""
     wiring = fabric.wiring
     downs = np.bincount(wiring.upper, minlength=wiring.devices)[fabric.edges :]
     ups = np.bincount(wiring.lower, minlength=wiring.devices)[fabric.edges :]
     each = headroom(fabric, 1)
     down = -(-each * (downs + ups) // np.maximum(downs, 1))
     up = np.where(ups > 0, -(-each * downs // np.maximum(ups, 1)), 0)
-    needed = np.maximum(down, up) + 1
+    needed = -(-(np.maximum(down, up) + 1) // fabric.bundle)
     worst = int(needed.argmax())
     return int(needed[worst]), int((downs + ups)[worst])
 
@@ -93,7 +102,7 @@ def ideal(fabric, flows) -> np.ndarray:
     last = (np.minimum(tail, fabric.wire_size) * pace).astype(np.int64)
     adapter = np.arange(fabric.nodes) // fabric.per_adapter
     inside = np.where(adapter[flows.src] == adapter[flows.dst], 0, 2 * fabric.hop * fabric.slot)
-    return out + last + 2 * fabric.delay + inside
+    return out + last + 2 * fabric.edge_delay + inside
 
 
 def share(fabric) -> float:

@@ -138,6 +138,18 @@ def blocked(s, link):
     return paused & 1 != 0 or (link.down == 0 and paused != 0)
 
 
+@hot
+def send(s, k, link, cell, line, lose):
+    """Put a cell that has left its queue on the wire of link k; ONE if it is there, ZERO if it was lost."""
+    if np.int64(k) < s.edge:
+        adapters(s)[np.uint64(link.frm)].waiting -= 1
+    s.hops += 1
+    if link.dead != 0 and lose(s, np.int64(k), link, cell):
+        return ZERO
+    line[k] = cell
+    return ONE
+
+
 @part
 def transmit(s, at, lose):
     """Let every queue send its first cell; `at` is where the slot's cells lie on the wires.
@@ -176,26 +188,12 @@ def transmit(s, at, lose):
             cell = leave(s, k, link)
             if cell & BRIEF != ZERO:
                 link.debt -= s.cell - burst_at(s, cell & ROW).tail
-            if np.int64(k) < s.edge:
-                adapters(s)[np.uint64(link.frm)].waiting -= 1
-            s.hops += 1
-            if link.dead != 0:
-                lose(s, cell)
-            else:
-                line[k] = cell
-                sent |= ONE << b
+            sent |= send(s, k, link, cell, line, lose) << b
             if link.debt <= -s.cell and n > 1:
                 cell = leave(s, k, link)
                 link.debt += np.int64(burst_at(s, cell & ROW).tail) if cell & BRIEF != ZERO else s.cell
                 n -= 1
-                if np.int64(k) < s.edge:
-                    adapters(s)[np.uint64(link.frm)].waiting -= 1
-                s.hops += 1
-                if link.dead != 0:
-                    lose(s, cell)
-                else:
-                    second[k] = cell
-                    more |= ONE << b
+                more |= send(s, k, link, cell, second, lose) << b
             if n == 1:
                 all_queued[np.uint64(w)] ^= ONE << b
                 link.debt = max(link.debt, 0)

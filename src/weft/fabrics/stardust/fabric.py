@@ -39,13 +39,15 @@ class Stardust(Hosted):
     hosts: int | None = param(None, "hosts, each on a port of an adapter; 432 unless adapters are given")
     adapters: int | None = param(None, "Fabric Adapters; as many as the hosts need unless given")
     ports: int | None = param(None, "hosts on an adapter; half a radix, or 2 where adapters are given, unless given")
-    uplinks: int | None = param(None, "links of an adapter to the fabric; as many as its ports unless given")
+    uplinks: int | None = param(None, "links of an adapter to the fabric; lanes for all its ports unless given")
     tiers: int = param(2, "tiers of Fabric Elements")
     radix: int | None = param(None, "ports of an element; as few as do unless given")
     up: int | None = param(None, "ports up of an element below the top; half of them unless given")
     link: Rate = param(None, "rate of a host's port; 10 Gb/s, or an adapter's share of its uplinks, unless given")
-    lane: Rate | None = param(None, "rate of links in the fabric; that of hosts, or 50 Gb/s where adapters are given")
+    lane: Rate | None = param(None, "rate of a lane in the fabric; that of hosts, or 50 Gb/s where adapters are given")
+    bundle: int = param(1, "lanes of a link, which act and fail as one; ports and uplinks count links")
     delay: Time = param(500 * ns, "propagation of every link, 100 m; in the fabric rounded up to whole slots")
+    host_delay: Time | None = param(None, "propagation of the links of hosts; that of every link unless given")
     cell: Size = param(256, "bytes of a cell on the wire, header included")
     header: Size = param(HEADER, "bytes of its header; the paper does not say")
     packing: bool = param(True, "cells may hold parts of several packets of a burst")
@@ -59,11 +61,12 @@ class Stardust(Hosted):
         None, "bytes at a port above which it gives no credits; as bounds.py says if not given"
     )
     buffer: Size = param(32 * MB, "bytes of packets that an adapter holds")
+    overflow: Literal["drop", "pause"] = param("drop", "what it does when they fill it: drop, or pause its hosts (5.4)")
     mark: Size | None = param(None, "bytes in a VOQ above which packets are marked (ECN); none unless given")
     classes: Literal["one", "strict", "weighted"] = param("one", "how flows of class 1 and above pass those of class 0")
     weight: int = param(4, "credits of the upper class for one of the lower, where classes are weighted")
     low_latency: bool = param(False, "flows of class 1 and above are sent without waiting for credits")
-    depth: int = param(128, "cells that an element's memory has for each of its links")
+    depth: int = param(128, "cells that an element's memory has for each lane of its links")
     fci: int = param(96, "cells in a queue from which on the congestion bit is set")
     fci_window: Time | None = param(None, "time between changes of a rate of credits; a loop of credits unless given")
     fci_cut: float = param(0.0625, "part of its rate that an adapter gives up in such a time if all cells were marked")
@@ -74,6 +77,10 @@ class Stardust(Hosted):
     cold: bool = param(False, "tables begin empty, and reachability messages build them")
     reassembly: Time = param(100 * us, "time after which a packet with missing cells is given up")
     fail: str = param("", "what goes down, as in 'uplink 3.1 at 10us until 1ms, element 2.0 at 1ms, adapter 5'")
+    errors: str = param("", "links that corrupt cells for a time, as in 'uplink 3.1 at 10us until 1ms'")
+    error_rate: float = param(0.01, "chance that a slot of such a link is corrupt")
+    faulty: int = param(3, "corrupt slots in a watch with which a link declares itself faulty; 0 is never")
+    watch: Time = param(10 * us, "time in which a link counts them")
     unlimited: int | None = param(None, "an adapter that is faulty and gives credits without end (5.10)")
     mtu: Size = param(1500, "largest IP packet; preamble, Ethernet header, FCS and gap come on top")
     transport: str = param("tcp", "preset, as in dctcp or tcp@stardust-nsdi19")
@@ -95,7 +102,7 @@ class Stardust(Hosted):
         require(cables <= 1 << 22, "cables of the fabric", "at most 4194304", cables)
         require(self.edges <= ADAPTERS, "adapters", f"at most {ADAPTERS:,}, as cells name them", self.edges)
         require(self.up is None or 1 <= self.up < self.switch, "up", f"from 1 to {self.switch - 1}", self.up)
-        for name in ("delay", "reassembly", "fci_window", "period"):
+        for name in ("delay", "host_delay", "reassembly", "fci_window", "period"):
             value = getattr(self, name)
             require(value is None or 0 <= value <= LONGEST, name, "from 0 to 1 s", value)
         require(self.period > 0, "period", "above 0", self.period)
@@ -122,6 +129,10 @@ class Stardust(Hosted):
         require(self.mtu > self.settings.header, "mtu", f"more than the header, {self.settings.header}", self.mtu)
         least = self.wire_size
         require(least <= self.buffer <= 1 << 45, "buffer", f"from a packet, {least} bytes, to 32 TiB", self.buffer)
+        self._check_pause()
+        require(0 <= self.error_rate <= 1, "error_rate", "from 0 to 1", self.error_rate)
+        require(0 <= self.faulty <= 1 << 30, "faulty", "from 0 to 1073741824 slots", self.faulty)
+        require(self.slot <= self.watch <= LONGEST, "watch", f"from a slot, {self.slot} ps, to 1 s", self.watch)
         low = self.unlimited is None or 0 <= self.unlimited < self.edges
         require(low, "unlimited", f"an adapter from 0 to {self.edges - 1}", self.unlimited)
         self._check_memory()
@@ -135,6 +146,7 @@ class Stardust(Hosted):
             value = getattr(self, name)
             require(value is None or 1 * Mbps <= value <= 100 * Tbps, name, "from 1 Mb/s to 100 Tb/s", value)
         require(1 <= self.tiers <= 8, "tiers", "from 1 to 8", self.tiers)
+        require(1 <= self.bundle <= 1024, "bundle", "from 1 to 1024 lanes", self.bundle)
         require(1 <= self.cell <= 16_384, "cell", "from 1 to 16384 bytes", self.cell)
         if self.adapters is not None and self.hosts is not None and self.ports is not None:
             enough = self.hosts <= self.adapters * self.ports
@@ -142,6 +154,7 @@ class Stardust(Hosted):
         if self.link is None:
             link = 10 * Gbps if self.adapters is None else self.lanes * self.rate // self.per_adapter
             object.__setattr__(self, "link", max(link, 1 * Mbps))
+        require(self.rate <= 100 * Tbps, "a link of the fabric", "at most 100 Tb/s, all its lanes", self.rate)
 
     def _check_memory(self):
         """Memory above which an element pauses others must be left when all that is on its way has come."""
@@ -150,6 +163,18 @@ class Stardust(Hosted):
             raise BadInput(
                 f"depth must be at least {least} cells for {show_size(self.cell)} cells over {self.delay / ns:g} ns "
                 f"into {of} links, so that none is lost while a pause takes effect, not {self.depth}"
+            )
+
+    def _check_pause(self):
+        """A buffer must have room for what comes after the hosts were told to pause."""
+        require(self.overflow in ("drop", "pause"), "overflow", "drop or pause", self.overflow)
+        if self.overflow == "pause":
+            require(self.nodes <= 4096, "hosts that can be paused", "at most 4096", self.nodes)
+        least = 2 * bounds.pause_room(self)
+        if self.overflow == "pause" and self.buffer < least:
+            raise BadInput(
+                f"buffer must be at least {least} bytes where {self.per_adapter} hosts are paused over "
+                f"{self.edge_delay / ns:g} ns, so that none is lost meanwhile, not {self.buffer}"
             )
 
     # what is there
@@ -186,7 +211,7 @@ class Stardust(Hosted):
     @property
     def lanes(self) -> int:
         """Uplinks of an adapter."""
-        return self.per_adapter if self.uplinks is None else self.uplinks
+        return -(-self.per_adapter // self.bundle) if self.uplinks is None else self.uplinks
 
     @property
     def switch(self) -> int:
@@ -215,12 +240,18 @@ class Stardust(Hosted):
 
     @property
     def rate(self) -> int:
-        """Rate of the links in the fabric."""
-        if self.lane is not None:
-            return self.lane
-        if self.adapters is not None:
-            return 50 * Gbps
-        return 10 * Gbps if self.link is None else self.link
+        """Rate of the links in the fabric, all lanes of one."""
+        lane = self.lane
+        if lane is None and self.adapters is not None:
+            lane = 50 * Gbps
+        if lane is None:
+            lane = 10 * Gbps if self.link is None else self.link
+        return self.bundle * lane
+
+    @property
+    def edge_delay(self) -> int:
+        """ps from a host to its adapter."""
+        return self.delay if self.host_delay is None else self.host_delay
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -297,12 +328,19 @@ class Stardust(Hosted):
 
     def changes(self, seed: int) -> list[Change]:
         """Cables that go down and come back, in order of time."""
-        if not self.fail:
+        return self._plan(self.fail, seed)
+
+    def noise(self, seed: int) -> list[Change]:
+        """Cables that begin to corrupt cells, and cease to."""
+        return self._plan(self.errors, seed)
+
+    def _plan(self, text, seed):
+        if not text:
             return []
         a, k = self.edges, self.lanes
         uplinks = {f"{n // k}.{n % k}": [n] for n in range(a * k)}
         each = {str(n): list(range(n * k, n * k + k)) for n in range(a)}
-        return plan(self.fail, self.graph, seed, parts={"uplink": uplinks, "adapter": each})
+        return plan(text, self.graph, seed, parts={"uplink": uplinks, "adapter": each})
 
     @cached_property
     def graph(self) -> Topology:
@@ -315,6 +353,12 @@ class Stardust(Hosted):
 
     def _check_failures(self):
         """Whoever is cut off for good would be waited for without end."""
+        noise = self.noise(0)
+        ends = {link for change in noise if change.up for link in change.links}
+        if any(link not in ends for change in noise for link in change.links):
+            raise BadInput(f"errors must end, as in 'uplink 0.1 at 10us until 1ms', not {self.errors!r}")
+        slots = sum((1 if change.up else -1) * change.time * len(change.links) for change in noise) // self.slot
+        require(slots <= 1 << 28, "errors", "of at most 268435456 slots of links in all", slots)
         alive = np.ones(self.wiring.cables, bool)
         for change in self.changes(0):
             alive[list(change.links)] = change.up
@@ -358,7 +402,7 @@ class Stardust(Hosted):
         live = min(flows, 8 * self.nodes)
         return (
             queues * st.VOQ.itemsize
-            + 2 * wiring.cables * (16 * self.hop + st.LINK.itemsize + 8 * st.RING + 16 * self.depth)
+            + 2 * wiring.cables * (16 * self.hop + st.LINK.itemsize + 8 * st.RING + 16 * self.depth * self.bundle)
             + wiring.devices * self.edges * 8
             + flows * 64
             + live * (2 * self.settings.max_window + 2000)

@@ -49,7 +49,9 @@ from weft.fabrics.stardust.state import (
     CREDIT,
     DOWN,
     EXPIRY,
+    LEFT,
     MOST_ADAPTERS,
+    PAUSE,
     REQUEST,
     TICK,
     TO,
@@ -58,6 +60,7 @@ from weft.fabrics.stardust.state import (
     asking,
     bursts,
     flying,
+    gate_at,
     keep,
     latency,
     lengths,
@@ -79,14 +82,15 @@ from weft.fabrics.stardust.state import (
 )
 from weft.hosts import loop, nic
 from weft.hosts.dcqcn import DCQCN
+from weft.hosts.flow import time_at
 from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network
 from weft.hosts.ndp import NDP
-from weft.hosts.state import packet_at, rows
+from weft.hosts.state import DATA, host_at, packet_at, rows
 from weft.hosts.tcp import TCP
 from weft.workload.traffic import MEMBERS
 from weft.workload.traffic import ONE as WHOLE
 
-__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "mend", "renew")
+__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "disturb", "mend", "renew")
 
 _32, _LOW = np.uint64(32), np.uint64(WHOLE - 1)
 _WHOLE = np.int64(WHOLE)
@@ -145,10 +149,16 @@ def cross(s, line, bits_on, t):
 
 
 @part
-def lose(s, cell):
-    """A cell was sent into a dead link."""
-    s.lost_link += 1
+def lose(s, k, link, cell):
+    """A cell is sent into link k, which is down or corrupts some: whether it is lost."""
+    if link.dead & 1 != 0:
+        s.lost_link += 1
+    elif np.int64(word(word(np.uint64(s.error_key), k), s.now // s.slot) >> _32) < s.noise:
+        s.lost_error += 1
+    else:
+        return False
     miss(s, cell)
+    return True
 
 
 @part
@@ -300,7 +310,51 @@ def forward(s, r, host):
     """Take packet r from its host."""
     p = packet_at(s, r)
     p.port, p.path = UP, host
+    if s.pausing == 1:
+        wait(s, r, host)
+        return
     events.push(s, rows(s), r, nic.leave(s, host, np.int64(p.size)) + s.delay)
+
+
+@part
+def wait(s, r, h):
+    """Put packet r behind those at the port of host h, which can be paused."""
+    gate, p = gate_at(s, h), packet_at(s, r)
+    p.next = NONE
+    if gate.first == NONE:
+        gate.first = r
+    else:
+        packet_at(s, gate.last).next = r
+    gate.last = r
+    gate.data += 1 if p.kind == DATA else 0
+    begin(s, h)
+
+
+@part
+def begin(s, h):
+    """Let host h send its next packet, if it may."""
+    gate = gate_at(s, h)
+    if gate.busy == 1 or gate.paused == 1 or gate.first == NONE:
+        return
+    r = np.int64(gate.first)
+    p = packet_at(s, r)
+    gate.first = p.next
+    gate.busy = 1
+    if p.kind == DATA:
+        gate.data -= 1
+        if host_at(s, h).blocked == 1:
+            s.has_room = h
+    left = s.now + time_at(np.int64(p.size), host_at(s, h).rate)
+    events.push(s, rows(s), r, left + s.delay)
+    free = events.take(s, rows(s))
+    packet_at(s, free).kind, packet_at(s, free).dst = LEFT, h
+    events.push(s, rows(s), free, left)
+
+
+@part
+def waiting(s, h):
+    """Data packets that wait at the port of host h."""
+    return np.int64(gate_at(s, h).data) if s.pausing == 1 else 0
 
 
 @part
@@ -320,6 +374,14 @@ def arrive(s, r):
     elif p.kind == EXPIRY:
         if not expire(s, r):
             events.give(s, rows(s), r)
+    elif p.kind == LEFT or p.kind == PAUSE:
+        h = np.int64(p.dst)
+        if p.kind == LEFT:
+            gate_at(s, h).busy = 0
+        else:
+            gate_at(s, h).paused = p.seq
+        events.give(s, rows(s), r)
+        begin(s, h)
     elif p.port == DOWN:
         return True
     else:
@@ -343,7 +405,7 @@ def look_ahead(s):
             prefetch(voqs(s), np.int64(p.seq))
 
 
-NETWORK = Network(forward=forward, arrive=arrive, waiting=loop.none_waiting, paths=one_path, look_ahead=look_ahead)
+NETWORK = Network(forward=forward, arrive=arrive, waiting=waiting, paths=one_path, look_ahead=look_ahead)
 
 
 @bare
@@ -402,19 +464,19 @@ def cut(world, k):
     """Take link k down, with what is on it and in its queue."""
     s = world[0]
     link = link_at(s, k)
-    s.broken += 1 - link.dead
-    link.dead = 1
+    s.broken += 1 - (link.dead & 1)
+    link.dead |= 1
     word_, bit = k >> 6, ONE << (np.uint64(k) & np.uint64(63))
     for place in range(2):
         for at in range(s.hop):
             if flying(s)[place, at, word_] & bit != ZERO:
                 flying(s)[place, at, word_] &= ~bit
-                lose(s, wire(s)[place, at, k])
+                lose(s, k, link, wire(s)[place, at, k])
     while link.count > 0:
         cell = leave(s, k, link)
         if k < s.edge:
             adapters(s)[link.frm].waiting -= 1
-        lose(s, cell)
+        lose(s, k, link, cell)
     queued(s)[word_] &= ~bit
 
 
@@ -422,8 +484,14 @@ def cut(world, k):
 def mend(world, k):
     """Bring link k up."""
     s = world[0]
-    s.broken -= link_at(s, k).dead
-    link_at(s, k).dead = 0
+    s.broken -= link_at(s, k).dead & 1
+    link_at(s, k).dead &= 2
+
+
+@bare
+def disturb(world, k, noisy):
+    """Let link k corrupt cells from now on (2), or no more (0)."""
+    link_at(world[0], k).dead = (link_at(world[0], k).dead & 1) | noisy
 
 
 @bare

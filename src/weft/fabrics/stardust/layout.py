@@ -7,9 +7,10 @@ from weft.engine import events, memory
 from weft.engine.views import bind
 from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust import state as st
-from weft.fabrics.stardust.reachability import Tables
+from weft.fabrics.stardust.reachability import ERRORS, Tables
 from weft.fabrics.stardust.wiring import Routes
 from weft.hosts import state as hosts
+from weft.hosts.settings import LEAST
 from weft.units import s, wire_time
 from weft.wire.stardust import CONTROL, REACHABILITY
 from weft.workload.traffic import Cells
@@ -70,6 +71,7 @@ def lay_out(fabric, demand, seed: int) -> st.StardustState:
                 "streams": (n, np.int32),
                 "members": (n, np.int32),
                 "took": (n, np.int64),
+                "gates": (n if fabric.overflow == "pause" else 1, st.GATE),
                 "picked": (64, np.int64),
                 "stash": (64, np.uint64),
             }
@@ -114,13 +116,18 @@ def _numbers(state, fabric, demand, seed, margin):
         "fine": fabric.per_source,
         "capacity": fabric.buffer,
         "mark_above": fabric.mark or 0,
+        "pausing": fabric.overflow == "pause",
+        "stop_above": fabric.buffer - bounds.pause_room(fabric),
+        "go_below": fabric.buffer - 2 * bounds.pause_room(fabric),
+        "pause_way": fabric.edge_delay + wire_time(LEAST, fabric.link),
+        "noise": round(fabric.error_rate * (1 << 32)),
         "fci": fabric.fci,
         "window": fabric.window,
         "cut": round(fabric.fci_cut * st.FULL),
         "gain": round(fabric.fci_gain * st.FULL),
         "redraw": fabric.rounds,
         "period": max(1, fabric.period // fabric.slot),
-        "delay": fabric.delay,
+        "delay": fabric.edge_delay,
         "patience": max(fabric.reassembly, 1),
         "free_cell": -1,
         "free_burst": -1,
@@ -128,6 +135,7 @@ def _numbers(state, fabric, demand, seed, margin):
         "broken": fabric.cold,  # for good: control messages may be lost until tables are complete
         "margin": margin,
         "control_key": random.key(seed, CONTROLS),
+        "error_key": random.key(seed, ERRORS),
     }
     if isinstance(demand, Cells):
         values |= {
@@ -176,6 +184,7 @@ def _devices(state, fabric, pools):
     if fabric.unlimited is not None:
         adapters["fault"][fabric.unlimited] = 1
     state.streams[:] = -1
+    state.gates["first"] = state.gates["last"] = -1
     for name, pool in zip(("pool_up", "pool_down", "stop_up", "stop_down"), pools, strict=True):
         state.devices[name] = pool
 

@@ -12,9 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from weft.fabrics.network.failures import Change, counted
 from weft.fabrics.stardust.wiring import Routes, Wiring, group
+from weft.random import key, word, words
 
 BLOCK = 128  # adapters in a message
+ERRORS = 0x73640003  # stream: which slots of a link are corrupt
 
 
 class Moment(NamedTuple):
@@ -23,6 +26,8 @@ class Moment(NamedTuple):
     time: int
     failed: tuple[int, ...] = ()  # cables
     repaired: tuple[int, ...] = ()
+    noisy: tuple[int, ...] = ()  # those that begin to corrupt cells
+    clean: tuple[int, ...] = ()
     routes: Routes | None = None  # the tables from now on, if they change
 
 
@@ -105,24 +110,69 @@ class Tables:
         ])  # fmt: skip
 
 
+def doubts(fabric, seed: int) -> list[Change]:
+    """When cables that corrupt cells declare themselves faulty, and when they no longer do (§5.10).
+
+    Both directions count the slots that came corrupt, whether a cell was in them or not, in one watch after the other.
+    With `faulty` of them in a watch a cable is left out at its end; with fewer in a later one it has to prove itself.
+    """
+    if not fabric.faulty:
+        return []
+    began: dict[int, int] = {}
+    found: list[Change] = []
+    for change in fabric.noise(seed):
+        for cable in change.links:
+            if change.up:
+                found += _doubts_of(fabric, seed, cable, began.pop(cable), change.time)
+            else:
+                began[cable] = change.time
+    return found
+
+
+def _doubts_of(fabric, seed, cable, begin, end) -> Iterator[Change]:
+    """The same of a cable that corrupts cells from `begin` to `end`, ps."""
+    first, last = -(-begin // fabric.slot), -(-end // fabric.slot)
+    seen = np.zeros(end // fabric.watch + 2, np.int64)
+    for k in (cable, fabric.wiring.cables + cable):
+        drawn = words(word(key(seed, ERRORS), k), last - first, first) >> np.uint64(32)
+        corrupt = first + np.flatnonzero(drawn < np.uint64(round(fabric.error_rate * (1 << 32))))
+        seen = np.maximum(seen, np.bincount(corrupt * fabric.slot // fabric.watch, minlength=len(seen)))
+    good = True
+    for watch in np.flatnonzero(np.diff(seen >= fabric.faulty, prepend=False)).tolist():
+        good = not good
+        yield Change((watch + 1) * fabric.watch, good, (cable,))
+
+
+def links_of(changes, time: int, up: bool) -> tuple[int, ...]:
+    """Cables that come up, or go down, at a moment."""
+    return tuple(link for change in changes if change.time == time and change.up == up for link in change.links)
+
+
 def history(fabric, seed: int) -> Iterator[Moment]:
     """What happens to a fabric in a run with this seed, in order of time: failures, repairs, and tables that follow."""
-    changes = list(fabric.changes(seed))
-    if not changes and not fabric.cold:
+    changes, noise = fabric.changes(seed), fabric.noise(seed)
+    turns = counted(sorted([*changes, *doubts(fabric, seed)], key=lambda change: (change.time, not change.up)))
+    times = sorted({change.time for change in (*changes, *noise, *turns)})
+    if not times and not fabric.cold:
         return
     tables = Tables(fabric.wiring, fabric.updates, fabric.cold)
     number = 0
-    while changes or not tables.settled:
+    while times or not tables.settled:
         sent = number * fabric.period
-        if changes and (changes[0].time <= sent + fabric.delay or tables.settled):
-            time = changes[0].time
-            failed: list[int] = []
-            repaired: list[int] = []
-            while changes and changes[0].time == time:
-                change = changes.pop(0)
-                tables.turn(change.links, change.up)
-                (repaired if change.up else failed).extend(change.links)
-            yield Moment(time, tuple(failed), tuple(repaired), tables.routes() if failed else None)
+        if times and (times[0] <= sent + fabric.delay or tables.settled):
+            time = times.pop(0)
+            for change in turns:
+                if change.time == time:
+                    tables.turn(change.links, change.up)
+            fewer = any(change.time == time and not change.up for change in turns)
+            yield Moment(
+                time,
+                failed=links_of(changes, time, up=False),
+                repaired=links_of(changes, time, up=True),
+                noisy=links_of(noise, time, up=False),
+                clean=links_of(noise, time, up=True),
+                routes=tables.routes() if fewer else None,
+            )
             number = max(number, -(-max(time - fabric.delay + 1, 0) // fabric.period))
             continue
         if tables.exchange(number):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from weft.fabrics.stardust import bounds
-from weft.fabrics.stardust.reachability import Tables, history
+from weft.fabrics.stardust.reachability import ERRORS, Tables, history
 from weft.fabrics.stardust.wiring import HERE, NOWHERE
 from weft.hosts.reference import Hosts
 from weft.random import below_one, key, word
@@ -56,6 +56,7 @@ class Link:
     queue: deque = field(default_factory=deque)
     debt: int = 0
     dead: bool = False
+    noisy: bool = False
 
 
 @dataclass(eq=False)
@@ -122,7 +123,15 @@ class Adapter:
         self.number = number
         self.to_send = (deque(), deque())  # bursts, of the lower and the upper class
         self.used, self.marks, self.seen, self.factor, self.waiting = 0, 0, 0, 1024, 0
+        self.stopped = False  # whether its hosts are told to pause
         self.told = self.heard = 0  # bytes of control messages, not yet charged to its links
+
+
+class Gate:
+    """The port of a host that can be paused."""
+
+    def __init__(self):
+        self.queue, self.busy, self.paused = deque(), False, False
 
 
 class Fabric(Hosts):
@@ -143,6 +152,7 @@ class Fabric(Hosts):
         self.adapters = [Adapter(a) for a in range(fabric.edges)]
         self.voqs = {}
         self.lines = [0] * self.n
+        self.gates = [Gate() for _ in range(self.n)]
         self.control_key, self.controls = key(seed, CONTROLS), 0
         self.ticking, self.serial, self.unit_at = False, 0, 0
         self.look_at = self.window_at = self.period_at = 0
@@ -173,6 +183,9 @@ class Fabric(Hosts):
             self.cut(self.links[self.cables + cable])
         for cable in moment.repaired:
             self.links[cable].dead = self.links[self.cables + cable].dead = False
+        for noisy, some in ((True, moment.noisy), (False, moment.clean)):
+            for cable in some:
+                self.links[cable].noisy = self.links[self.cables + cable].noisy = noisy
         if moment.routes is not None:
             self.relearn(moment.routes)
 
@@ -204,8 +217,45 @@ class Fabric(Hosts):
 
     def forward(self, packet, host):
         fabric = self.stardust
+        if fabric.overflow == "pause":
+            self.gates[host].queue.append(packet)
+            self.begin(host)
+            return
         self.lines[host] = max(self.lines[host], self.now) + wire_time(packet.size, fabric.link)
-        self.at(self.lines[host] + fabric.delay, lambda: self.accept(packet, host))
+        self.at(self.lines[host] + fabric.edge_delay, lambda: self.accept(packet, host))
+
+    def begin(self, host):
+        """Let a host that can be paused send its next packet, if it may."""
+        gate, fabric = self.gates[host], self.stardust
+        if gate.busy or gate.paused or not gate.queue:
+            return
+        packet, gate.busy = gate.queue.popleft(), True
+        if packet.kind == "data":
+            self.sent_data(host)
+        left = self.now + wire_time(packet.size, fabric.link)
+        self.at(left + fabric.edge_delay, lambda: self.accept(packet, host))
+        self.at(left, lambda: self.hear(host, busy=False))
+
+    def hear(self, host, **news):
+        """The line of a host is free, or a pause begins or ends."""
+        for name, value in news.items():
+            setattr(self.gates[host], name, value)
+        self.begin(host)
+
+    def waiting(self, host):
+        return sum(packet.kind == "data" for packet in self.gates[host].queue)
+
+    def weigh(self, adapter):
+        """Pause the hosts of an adapter that is nearly full, and let them go on when it has room again (§5.4)."""
+        fabric = self.stardust
+        room = bounds.pause_room(fabric)
+        stop = adapter.used > fabric.buffer - (2 if adapter.stopped else 1) * room
+        if fabric.overflow == "pause" and stop != adapter.stopped:
+            adapter.stopped = stop
+            way = fabric.edge_delay + wire_time(84, fabric.link)
+            for port in self.ports:
+                if port.adapter == adapter.number:
+                    self.at(self.now + way, lambda h=port.host: self.hear(h, paused=stop))
 
     def voq(self, source, host, klass):
         """The VOQ of what comes in by the port of `source`."""
@@ -225,6 +275,7 @@ class Fabric(Hosts):
     def store(self, q, packet):
         q.packets.append(packet)
         self.adapters[q.home].used += packet.size
+        self.weigh(self.adapters[q.home])
         if q.balance > 0 or self.unasked(q):
             self.serve(q)
         self.ask(q)
@@ -279,6 +330,7 @@ class Fabric(Hosts):
             burst.todo = burst.left = 0
             burst.done = True
             adapter.used -= size
+            self.weigh(adapter)
             self.hand_out(q)
         else:
             adapter.to_send[q.klass].append(burst)
@@ -307,6 +359,7 @@ class Fabric(Hosts):
                 if burst.todo == 0:
                     waiting.popleft()
                     adapter.used -= burst.size
+                    self.weigh(adapter)
 
     # ------------------------------------------------------------ control messages
 
@@ -438,7 +491,7 @@ class Fabric(Hosts):
                 if self.open_loop:
                     self.took[q.host] += fabric.filling
                 else:
-                    self.at(port.free_at + fabric.delay, lambda packet=packet: self.deliver(packet))
+                    self.at(port.free_at + fabric.edge_delay, lambda packet=packet: self.deliver(packet))
 
     # ------------------------------------------------------------ slots
 
@@ -516,7 +569,9 @@ class Fabric(Hosts):
         cell = link.queue.popleft()
         if link.frm < len(self.adapters):
             self.adapters[link.frm].waiting -= 1
-        if link.dead:
+        own = word(key(self.seed, ERRORS), link.number)
+        corrupt = link.noisy and word(own, slot) >> 32 < round(self.stardust.error_rate * (1 << 32))
+        if link.dead or corrupt:
             self.miss(cell)
         else:
             self.wires.setdefault(slot + self.stardust.hop, ([], []))[place].append((link.number, cell))

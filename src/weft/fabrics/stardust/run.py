@@ -70,6 +70,7 @@ class StardustRun(HostedRun):
         if self.moments:
             kernel.cut.compile((typeof(world), types.int64))
             kernel.mend.compile((typeof(world), types.int64))
+            kernel.disturb.compile((typeof(world), types.int64, types.int64))
             kernel.renew.compile((typeof(world),))
 
     def step(self, until, budget):
@@ -129,6 +130,10 @@ class StardustRun(HostedRun):
         for cable in moment.repaired:
             kernel.mend(world, cable)
             kernel.mend(world, cables + cable)
+        for noisy, some in ((2, moment.noisy), (0, moment.clean)):
+            for cable in some:
+                kernel.disturb(world, cable, noisy)
+                kernel.disturb(world, cables + cable, noisy)
         if moment.routes is not None:
             enter(self.state, fabric, moment.routes, self.seed)
             kernel.renew(world)
@@ -137,11 +142,13 @@ class StardustRun(HostedRun):
 
     def monitors(self, thorough=True):
         world, state, fabric = self.world, self.state, self.fabric
-        off = int(world["entered"] - world["arrived"] - world["lost_link"] - world["lost_route"] - world["inside"])
+        off = int(world["entered"] - world["arrived"] - world["inside"]) - self.lost.total
         laws = {"conservation": int(off != 0), "no_cell_lost": int(world["overflows"]), "credits_conserved": 0,
                 "reassembly_bounded": 0, "buffer_bound": 0, "progress": self.stalled()}  # fmt: skip
-        if not fabric.fail and not fabric.cold:
-            laws["no_cell_lost"] += int(world["lost_link"] + world["lost_route"])
+        if not fabric.fail and not fabric.cold and not fabric.errors:
+            laws["no_cell_lost"] += self.lost.total
+        if fabric.overflow == "pause" and not self.open_loop:
+            laws["buffer_bound"] += int(world["drop_full"])
         if thorough:
             voqs = state.voqs
             balance = int(world["credit_bytes_got"] - world["spent"])
@@ -183,7 +190,8 @@ class StardustRun(HostedRun):
     def lost(self):
         """What entered the fabric, or came to it, and was lost: cells, and packets where a buffer was full."""
         world = self.world
-        return Lost(causes={"link_down": int(world["lost_link"]), "no_route": int(world["lost_route"])})
+        return Lost(causes={"link_down": int(world["lost_link"]), "no_route": int(world["lost_route"]),
+                            "errors": int(world["lost_error"])})  # fmt: skip
 
     # what was seen
 
@@ -278,6 +286,7 @@ class StardustRun(HostedRun):
                 "egress_max_bytes": int(ports["peak"].max()) * fabric.link // (8 * second),
                 "reassembly_max_cells": int(adapters["most"].max()),
                 "dropped_full": int(w["drop_full"]),
+                "pauses_of_hosts": int(adapters["stops"].sum()),
                 "given_up": int(w["drop_late"] + w["units_lost"]),
             },
             "retransmissions": int(w["resent"]),
@@ -333,7 +342,8 @@ class StardustRun(HostedRun):
             ("bursts", ("todo", "left", "came", "units"), 0, 1 << 30),
             ("ports", ("first", "last", "first_high", "last_high"), -1, queues),
             ("adapters_", ("first", "last", "first_high", "last_high"), -1, many - 1),
-            ("adapters_", ("factor",), 1, st.FULL),
+            ("adapters_", ("factor",), 1, st.FULL), ("adapters_", ("stopped",), 0, 1),
+            ("gates", ("first", "last"), -1, many - 1), ("gates", ("busy", "paused"), 0, 1),
         ):  # fmt: skip
             for name in names:
                 yield f"{table}.{name}", given[table][name], low, high

@@ -16,7 +16,8 @@ from weft.engine.views import pointer
 from weft.hosts import state as hosts
 from weft.hosts.state import OWN
 
-TICK, CREDIT, REQUEST, EXPIRY = OWN, OWN + 1, OWN + 2, OWN + 3  # kinds of rows that are no packets
+# Kinds of rows that are no packets; the last two are of hosts that can be paused: a line is free, a pause or its end.
+TICK, CREDIT, REQUEST, EXPIRY, LEFT, PAUSE = OWN, OWN + 1, OWN + 2, OWN + 3, OWN + 4, OWN + 5
 UP, DOWN = 0, 1  # `port` of a packet: on its way to its adapter, or from the last one to its host
 
 # A cell.
@@ -39,7 +40,7 @@ LINK = np.dtype(
         ("debt", "i4"),  # bytes that control messages have taken and cells still owe; below 0, what short cells left
         ("peak", "i4"),
         ("frm", "i4"),
-        ("dead", "u1"),
+        ("dead", "u1"),  # bits: 1 it is down, 2 it corrupts cells
         ("down", "u1"),  # 1 if it leads down
         ("place", "u1"),  # in its ring, of the first cell
         ("tier", "u1"),  # of its upper end
@@ -113,8 +114,20 @@ ADAPTER = np.dtype(
         ("uplinks", "i4"),
         ("waiting", "i4"),  # cells in the queues of its uplinks
         ("fault", "i4"),  # 1: gives credits without end
+        ("stopped", "i4"),  # 1: has told its hosts to pause …
+        ("stops", "i4"),  # … so often
         ("told", "i8"),  # bytes of control messages sent, and not yet charged to its links …
         ("heard", "i8"),  # … and received
+    ]
+)
+GATE = np.dtype(
+    [
+        ("first", "i4"),  # packets that wait at the port of a host that can be paused, or -1
+        ("last", "i4"),
+        ("data", "i4"),  # how many of them are data
+        ("busy", "u1"),  # 1 while it sends one
+        ("paused", "u1"),
+        ("", "u1", (2,)),
     ]
 )
 DEVICE = np.dtype(
@@ -136,7 +149,8 @@ DEVICE = np.dtype(
 PARAMETERS = (
     ("slot", "hop", "cables", "edge", "adapters", "levels"),
     ("cell", "filling", "credit", "control_size", "message", "packing", "whole_credits", "fine"),
-    ("policy", "free_class", "capacity", "mark_above"),
+    ("policy", "free_class", "capacity", "mark_above", "pausing", "stop_above", "go_below", "pause_way"),
+    ("noise",),  # chance that a slot of a link that corrupts cells is corrupt, in parts of 2**32
     ("fci", "window", "cut", "gain", "redraw", "period", "delay", "patience"),
     ("open_loop", "node_slot", "whole", "chance", "end_chance", "fanout", "last_unit", "warmup", "margin"),
 )
@@ -158,17 +172,19 @@ PLACES = (
 )
 COUNTERS = (
     ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses", "overflows"),
+    ("lost_error",),  # cells that a link has corrupted
     ("bursts_made", "local", "latency_max", "reports", "throttled", "measured_from", "entered_from"),
     ("requests", "asked", "reached", "credits_sent", "credit_bytes", "credits_got", "credit_bytes_got", "spent"),
     ("control_lost", "credits_lost", "asked_lost", "drop_full", "drop_late"),
     ("units_in", "units_out", "units_lost"),
 )
-KEYS = ("control_key", "unit_key", "end_key", "fanout_key", "member_seed")
+KEYS = ("control_key", "error_key", "unit_key", "end_key", "fanout_key", "member_seed")
 NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS, KEYS), ())
 OWN_TABLES = (
     *("links", "ring", "cells", "wire", "flying", "queued", "table", "groups", "choices"),
     *("voqs", "bursts", "ports", "adapters_", "devices", "asking", "sending", "latency", "lengths"),
     *("far", "aloft", "keep", "other", "streams", "members", "took", "picked", "stash"),
+    "gates",
 )
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
@@ -206,6 +222,7 @@ class StardustState(hosts.Arrays):
     members: np.ndarray  # (n,) int32  nodes that a packet is for, while it is being made
     picked: np.ndarray  # (64,) int64  links that cells have chosen …
     stash: np.ndarray  # (64,) uint64  … and those cells
+    gates: np.ndarray  # (n,) GATE, or one  ports of hosts that can be paused
     took: np.ndarray  # (n,) int64  payload that left by each port, of that traffic
 
 
@@ -345,6 +362,12 @@ def stash(s):
 @view
 def took(s):
     return carray(pointer(s.took_at), (s.took_size,), np.int64)
+
+
+@view
+def gate_at(s, h):
+    """The port of host h, where it can be paused."""
+    return carray(pointer(s.gates_at), (s.gates_size,), GATE)[np.uint64(h)]
 
 
 @view
