@@ -10,9 +10,9 @@ import pytest
 from weft.cli import main
 from weft.fabrics.network.settings import settings as preset
 from weft.papers import Answer, figure
-from weft.papers.stardust import SHOWN, SYSTEMS, fig09, fig10c
+from weft.papers.stardust import SHOWN, SYSTEMS, fig09, fig10b, fig10c, nics, single
 from weft.units import Gbps
-from weft.workload import Incast
+from weft.workload import Incast, Shorts
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,9 @@ def test_the_papers_scale_is_the_papers_tree(scale, hosts):
     assert max(workload.fan_in for workload in study.workloads) < hosts
 
 
-@pytest.mark.parametrize("name", ["7", "8", "12", pytest.param("10c", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "name", ["7", "8", "12", *(pytest.param(name, marks=pytest.mark.long) for name in ("10b", "10c", "nic", "single"))]
+)
 def test_the_page_says_what_the_figure_prints(name, capsys):
     page = (Path(__file__).parents[2] / "docs/papers/stardust.md").read_text(encoding="utf-8")
     said = dict(re.findall(r"^```console\n\$ weft figure ([^\n]+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
@@ -106,3 +108,44 @@ def test_every_cause_that_is_looked_for_can_be_built():
     for name, changes in module.CHANGES.items():
         built = [preset(f"{name}@stardust-nsdi19" + (f":{change}" if change else "")) for change in changes]
         assert len(set(built)) == len(changes)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    study = fig10b.study("small")
+    short = Shorts(flows=4, bytes=10**6, gap=10**8, background="long", drain=8 * 10**9)
+    fabrics = [replace(fabric, hosts=16) for fabric in study.fabrics[:2]]
+    return fig10b.measure(replace(study, fabrics=fabrics, workloads=[short]).run())
+
+
+def test_flows_between_a_pair_are_timed_from_when_they_could_begin(pair):
+    assert [(row["system"], row["bytes"], row["flows"]) for row in pair] == [
+        ("Stardust", 10**6, 4), ("DCTCP", 10**6, 4),
+    ]  # fmt: skip
+    assert all(row["least_us"] < row["p50_us"] <= row["max_us"] < 4000 for row in pair)
+
+
+def test_a_stardust_that_is_slow_between_a_pair_is_noticed(pair):
+    fast = [{**row, "system": system, "max_us": 900, "mean_us": mean} for row, system, mean in (
+        (pair[0], "Stardust", 800), (pair[1], "DCTCP", 900), (pair[1], "MPTCP", 1900), (pair[1], "DCQCN", 1000),
+    )]  # fmt: skip
+    slow = [{**row, "max_us": 1100, "mean_us": 950} if row["system"] == "Stardust" else row for row in fast]
+    for claim in fig10b.CLAIMS:
+        assert claim.check(fast)[0] is True and claim.check(slow)[0] is False
+    assert fig10b.CLAIMS[0].check([{**fast[0], "flows": 0}])[0] == "not run"
+
+
+def test_the_paper_s_systems_are_configurations():
+    for ports, each in ((960, 40), (1152, 48)):
+        fabric = single.system(ports, 384)
+        assert (fabric.edges, fabric.per_adapter, fabric.wiring.elements) == (24, each, (12,))
+        assert fabric.wire_size == 384 + 20 and not fabric.packing
+    tor, nic = nics.networks(12)
+    assert tor.nodes == nic.nodes == 432 and tor.wiring.elements == (72, 36)
+    assert nic.edges == 432 and nic.lanes == 1 and sum(nic.wiring.elements) == 72 + 72 + 36
+
+
+def test_a_packet_of_the_single_tier_system_takes_no_less_than_its_lines_do():
+    row = single.row_of(960, False, 512, 2 * 10**6)
+    assert row["cells"] == 3 and row["lost"] == 0
+    assert row["min_us"] > 2 * (512 + 20) * 8 / 10_000 and row["mean_us"] < row["max_us"] < 4

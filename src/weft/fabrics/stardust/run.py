@@ -159,7 +159,7 @@ class StardustRun(HostedRun):
             laws["conservation"] += int(flying + int(state.links["count"].sum()) != int(world["inside"]))
             laws["conservation"] += int(self._missing_cells() != int(world["inside"]))
             laws["reassembly_bounded"] = int(state.adapters_["most"].max() > bounds.reassembly(fabric))
-            laws["buffer_bound"] = int((state.adapters_["peak"] > fabric.buffer).sum())
+            laws["buffer_bound"] += int((state.adapters_["peak"] > fabric.buffer).sum())
         laws["delivered_as_offered"] = checked.miscounted(state) if thorough and not self.open_loop else 0
         if not self.open_loop:
             packets = int(world["conserved_in"] - world["conserved_out"])

@@ -26,6 +26,11 @@ def tree(hosts, system) -> Packet | Stardust:
     return Packet(hosts=hosts, topology="fattree", link=10 * Gbps, mtu=9000, transport=SYSTEMS[system])
 
 
+def drops_of(row) -> int:
+    """Packets that the network of a row has dropped, for whatever cause."""
+    return sum(row.get(f"drops.{why}") or 0 for why in ("full", "link_down", "no_route", "lossless", "late"))
+
+
 def system_of(row) -> str:
     """The network that a row of a study is about."""
     return next(name for name, transport in SYSTEMS.items() if transport == row["fabric.transport"])

@@ -1,7 +1,7 @@
 """Stardust, Fig. 10c: first and last completion of an incast of 450 KB against the number of senders."""
 
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.stardust import SHOWN, SYSTEMS, system_of, tree
+from weft.papers.stardust import SHOWN, SYSTEMS, drops_of, system_of, tree
 from weft.study import Study
 from weft.units import KB, ms, us, wire_time
 from weft.workload import Incast
@@ -40,7 +40,7 @@ def measure(runs):
             "last_ms": last,
             "optimum_ms": wire_time(m * on_the_wire, network.link) / ms,
             "spread": last / first,
-            "drops": sum(row.get(f"drops.{why}") or 0 for why in ("full", "link_down", "no_route", "lossless", "late")),
+            "drops": drops_of(row),
             "timeouts": row["timeouts"],
         })  # fmt: skip
     return table
