@@ -32,6 +32,7 @@ from weft.fabrics.stardust.state import (
     aloft,
     asking,
     burst_at,
+    bursts,
     choices,
     far,
     groups,
@@ -211,6 +212,7 @@ def take_units(s, q, free):
     b = s.free_burst
     if b != NONE:
         s.free_burst = np.int64(burst_at(s, b).next)
+        prefetch(bursts(s), max(s.free_burst, 0))
     else:
         b = s.used_bursts
         s.used_bursts += 1
@@ -266,6 +268,9 @@ def inject(s, t):
         while bits != ZERO:
             a = (w << 6) + lowest(bits)
             bits &= bits - ONE
+            if bits != ZERO:
+                ahead = adapter_at(s, (w << 6) + lowest(bits))
+                prefetch(bursts(s), max(np.int64(ahead.first_high), np.int64(ahead.first), 0))
             feed(s, a, t)
 
 
@@ -283,6 +288,8 @@ def feed(s, a, t):
         cell = np.uint64(b) | (np.uint64(d) << _TO) | ((np.uint64(t) & _BIRTH) << _BORN)
         if burst.todo < burst.shorts:
             cell |= BRIEF
+        if burst.next != NONE:
+            prefetch(bursts(s), np.int64(burst.next))
         n = min(room, np.int64(burst.todo))
         burst.todo -= n
         room -= n
