@@ -153,6 +153,8 @@ def told(report) -> str:
         f"{report.design}: {report.cycles:,} cycles, {report.slots:,} {slot}s, {report.cells:,} {cell}s; "
         f"{report.cycles_per_s:,.0f} cycles/s in {report.engine}, built in {report.build_s:.1f} s"
     )
+    if report.note is not None:
+        head = f"{head}\n{report.note}"
     if report.agree:
         return f"{head}\ngates agree with {sides}"
     d = report.first_difference

@@ -22,6 +22,7 @@ from weft.wire.shoal import CRC, CRC_AT, HEADER, NOT_APPLICABLE, NOTHING, feedba
 
 NONE, PASSED, OWN, OTHER = range(4)
 VALUES = 1  # of feedback in the header of Fig. 5, which is the gates'
+NOTE = "feedback is one value a header, as in Fig. 5, on all sides; `weft run shoal` sends two unless told otherwise"
 
 
 class Recorder(reference.ReferenceRack):
@@ -136,7 +137,7 @@ def expect(rack: Rack, flows, slots: int) -> Expected:
 
 def check(rack: Rack, flows, slots: int, *, vcd: str | None = None, engine: str | None = None, design=None) -> Report:
     """Run `flows`, (src, dst, cells, first slot) in order of start, for `slots` slots on gates, twin and kernel."""
-    report = Report(design="shoal", slots=slots)
+    report = Report(design="shoal", slots=slots, note=NOTE)
     expected = expect(rack, flows, slots)
     if expected.recorder.seats_used > rack.seats:
         raise BadInput(

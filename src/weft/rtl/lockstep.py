@@ -35,6 +35,7 @@ class Report:
     engine: str = ""
     compared_with: dict = field(default_factory=dict)  # side -> slots compared
     vcd: str | None = None
+    note: str | None = None  # what a reader of the verdict must know
     units: tuple[str, str] = ("slot", "cell")  # what `slots` and `cells` count
 
     def data(self) -> dict:
