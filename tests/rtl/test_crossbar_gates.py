@@ -43,6 +43,28 @@ def test_gates_kernel_and_twin_agree_on_every_grant_and_cell(fabric, traffic, se
     assert report.compared_with == {"kernel": traffic.slots, "reference": traffic.slots}
 
 
+@given(traffics, st.integers(0, 2**32), st.sampled_from(["voq", "shared"]))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_cells_that_come_and_go_in_words_are_the_same_cells(traffic, seed, buffers):
+    """Three words of eight bits at either end; those of a shared memory begin in the last cycle of a slot."""
+    fabric = Crossbar(ports=5, depth=2, cell=3, iterations=3, buffers=buffers)
+    report = check(fabric, traffic, seed=seed, twin=1, design=gates.crossbar(fabric, lines=True))
+    assert report.agree, report.first_difference
+
+
+def test_a_cell_of_which_a_word_is_missing_is_none():
+    fabric = Crossbar(ports=5, depth=2, cell=3, iterations=3)
+    with Simulation(gates.crossbar(fabric, lines=True)) as simulation:
+        rows = simulation.stimulus(30)
+        simulation.inputs.put(rows[:3], "valid_in", [1, 0, 1])
+        simulation.inputs.put(rows[3:6], "valid_in", [1, 1, 1])
+        rows[:6, simulation.inputs.all["lines_in__0"].at] = [1 << 2, 5, 7] * 2
+        out = simulation.run(rows)
+        there = simulation.outputs.column(out, "valid_out")
+        assert np.flatnonzero(there).tolist() == [8, 9, 10] and set(there[8:11].tolist()) == {1 << 2}
+        assert simulation.outputs.column(out, "lines_out__2")[8:11].tolist() == [1 << 2, 5, 7]
+
+
 def test_a_long_run_of_eight_ports_agrees_and_carries_what_was_offered():
     fabric = Crossbar(ports=8, cell=8, depth=16, buffers="shared", iterations=3)
     report = check(fabric, Bernoulli(load=0.9, slots=4000), seed=1, twin=500)
@@ -132,6 +154,7 @@ def test_a_missing_tool_is_named_with_what_to_install(monkeypatch):
         ({"ports": 65}, "ports must be from 2 to 64 in gates, not 65"),
         ({"width": 12}, "width must be a multiple of 8 bits, not 12"),
         ({"buffers": "gcq", "ports": 6}, "ports must be a multiple of group, 4, not 6"),
+        ({"buffers": "gcq", "lines": True}, "lines must be off with gcq, whose slot is one cycle, not True"),
         ({"depth": 5000}, "the deepest queue must be at most 4096 cells in gates, not 5000"),
     ],
 )

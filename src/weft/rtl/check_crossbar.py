@@ -6,6 +6,7 @@ from weft.errors import require
 from weft.fabrics.crossbar import Crossbar, reference
 from weft.rtl import gates
 from weft.rtl.crossbar import cell_layout
+from weft.rtl.lines import LineSwitch
 from weft.rtl.lockstep import Report, around, first_unequal, run_timed
 from weft.rtl.simulate import Simulation
 
@@ -80,19 +81,79 @@ def drive(made, valid, outputs, *, engine=None, vcd=None, window=None):
     born = np.arange(slots, dtype=np.uint64) & np.uint64(mask(made))
     since = 0 if window is None else window[0]
     with Simulation(made, ratio=made.ratio, vcd=vcd, since=since, engine=engine, cycles=slots) as simulation:
-        rows = simulation.stimulus(slots + made.rows)
-        ins = simulation.inputs
-        ins.put(rows[:slots], "valid_in", (valid << np.arange(n, dtype=np.uint64)).sum(axis=1, dtype=np.uint64))
+        cells = []
         for i in range(n):
-            port = ins.all[f"cells_in__{i}"]
-            whole = [0] * port.words
+            whole = [np.zeros(slots, np.uint32)] * -(-made.width // 32)
             put_field(whole, 0, n, outputs[:, i])
             put_field(whole, layout["data"].offset, min(layout["data"].width, 32), born)
             put_field(whole, layout["source"].offset, layout["source"].width, np.full(slots, i, np.uint64))
-            for k, word in enumerate(whole):
-                rows[:slots, port.at + k] = word
+            cells.append(np.stack(whole, axis=1))
+        presented = (valid << np.arange(n, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+        if isinstance(made, LineSwitch):
+            out, times = run_timed(simulation, on_lines(simulation, made, presented, cells), 1, window)
+            return (None if out is None else off_lines(simulation.outputs, out, made, slots)), times
+        rows = simulation.stimulus(slots + made.rows)
+        put_cells(simulation.inputs, rows[:slots], presented, "cells_in", cells)
         out, times = run_timed(simulation, rows, made.slot_cycles, window)
-        return (None if out is None else observed(simulation.outputs, out, made, slots)), times
+        if out is None:
+            return None, times
+        ports, late = simulation.outputs, out[made.rows : made.rows + slots]
+        left = [whole_port(ports, late, f"cells_out__{j}") for j in range(n)]
+        return observed(ports, made, left, ports.column(late, "valid_out"), out[1 : slots + 1]), times
+
+
+def put_cells(ins, rows, presented, name, cells):
+    """Put what is presented at each port into the rows."""
+    ins.put(rows, "valid_in", presented)
+    for i, words in enumerate(cells):
+        port = ins.all[f"{name}__{i}"]
+        rows[:, port.at : port.at + port.words] = words
+
+
+def whole_port(ports, rows, name):
+    """All words of a port."""
+    port = ports.all[name]
+    return rows[:, port.at : port.at + port.words]
+
+
+def on_lines(simulation, made, presented, cells):
+    """Rows in which cells come word by word, one per cycle."""
+    beats = made.iterations
+    rows = simulation.stimulus(made.shows(len(presented)) + beats)
+    pieces = [cut(words, made.width, beats) for words in cells]
+    put_cells(simulation.inputs, rows[: beats * len(presented)], np.repeat(presented, beats), "lines_in", pieces)
+    return rows
+
+
+def off_lines(ports, out, made, slots) -> dict:
+    """What `observed` says, of cells put together from their words."""
+    beats = made.iterations
+    first = made.shows(0) + beats * np.arange(slots)
+    at = first[:, None] + np.arange(beats)
+    left = [joined(whole_port(ports, out, f"lines_out__{j}")[at], made.width) for j in range(made.ports)]
+    there = np.bitwise_and.reduce(ports.column(out, "valid_out")[at], axis=1)
+    return observed(ports, made, left, there, out[made.cycle_of(0) + beats * np.arange(slots)])
+
+
+def cut(words: np.ndarray, width: int, pieces: int) -> np.ndarray:
+    """(rows, 32-bit words) of `width` bits as (rows * pieces, 32-bit words), lowest bits first."""
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, :width]
+    return packed(bits.reshape(len(words) * pieces, width // pieces))
+
+
+def joined(words: np.ndarray, width: int) -> np.ndarray:
+    """(rows, pieces, 32-bit words) as (rows, 32-bit words) of `width` bits."""
+    rows, pieces, _ = words.shape
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=2, bitorder="little")
+    return packed(bits[:, :, : width // pieces].reshape(rows, width))
+
+
+def packed(bits: np.ndarray) -> np.ndarray:
+    """Rows of bits as rows of 32-bit words."""
+    rows, width = bits.shape
+    padded = np.zeros((rows, -(-width // 32) * 32), np.uint8)
+    padded[:, :width] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint32)
 
 
 def mask(made) -> int:
@@ -122,15 +183,14 @@ def field_of(part, offset, width):
     return value & np.uint64((1 << width) - 1)
 
 
-def observed(ports, out, made, slots) -> dict:
-    """(slots, n) int64: `cells_out` source << 32 | slot of arrival, or NOBODY; `granted` the bits of each input."""
+def observed(ports, made, left, valid, decided) -> dict:
+    """(slots, n) int64: `cells_out` source << 32 | slot of arrival, or NOBODY; `granted` the bits of each input.
+
+    left: [j] (slots, words) what left; valid: (slots,) bit j whether it did; decided: rows just after the matchings.
+    """
     n, layout = made.ports, cell_layout(made.ports, made.width)
-    late = out[made.rows : made.rows + slots]
-    valid = ports.column(late, "valid_out")
-    cells = np.full((slots, n), NOBODY, np.int64)
-    for j in range(n):
-        port = ports.all[f"cells_out__{j}"]
-        part = late[:, port.at : port.at + port.words]
+    cells = np.full((len(valid), n), NOBODY, np.int64)
+    for j, part in enumerate(left):
         source = field_of(part, layout["source"].offset, layout["source"].width)
         born = field_of(part, layout["data"].offset, min(layout["data"].width, 32))
         there = (valid >> np.uint64(j) & np.uint64(1)).astype(bool)
@@ -138,7 +198,7 @@ def observed(ports, out, made, slots) -> dict:
     seen = {"cells_out": cells}
     if made.grants:
         seen["granted"] = np.stack(
-            [ports.column(out[1 : slots + 1], f"granted__{i}").astype(np.int64) for i in range(n)], axis=1
+            [ports.column(decided, f"granted__{i}").astype(np.int64) for i in range(n)], axis=1
         )
     return seen
 

@@ -10,11 +10,15 @@ MOST_PORTS = 64
 
 
 @lru_cache(maxsize=64)
-def crossbar(fabric: Crossbar):
-    """The gates of a crossbar: private queues or a shared memory per input, or a grouped crosspoint-queued switch."""
+def crossbar(fabric: Crossbar, lines: bool = False):
+    """The gates of a crossbar: private queues or a shared memory per input, or a grouped crosspoint-queued switch.
+
+    lines: with adapters to lines that carry a cell in as many words as a slot has cycles.
+    """
     tools.amaranth()
     from weft.rtl.crossbar import Switch
     from weft.rtl.gcq import GroupedSwitch
+    from weft.rtl.lines import LineSwitch
 
     require(fabric.buffers in ("voq", "shared", "gcq"), "buffers", "voq, shared or gcq in gates", fabric.buffers)
     require(fabric.ports <= MOST_PORTS, "ports", f"at most {MOST_PORTS} in gates", fabric.ports)
@@ -25,7 +29,7 @@ def crossbar(fabric: Crossbar):
             stages=fabric.stages[2].cycles + fabric.stages[3].cycles,
         )  # fmt: skip
     require(fabric.algorithm == "islip", "scheduler", "islip in gates", fabric.algorithm)
-    return Switch(
+    return (LineSwitch if lines else Switch)(
         ports=fabric.ports, buffers=fabric.buffers, iterations=fabric.iterations, depth=fabric.queue_depth,
         width=8 * fabric.cell,
     )  # fmt: skip
