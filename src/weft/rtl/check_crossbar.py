@@ -197,9 +197,7 @@ def observed(ports, made, left, valid, decided) -> dict:
         cells[there, j] = (source << np.uint64(32) | born)[there].astype(np.int64)
     seen = {"cells_out": cells}
     if made.grants:
-        seen["granted"] = np.stack(
-            [ports.column(decided, f"granted__{i}").astype(np.int64) for i in range(n)], axis=1
-        )
+        seen["granted"] = np.stack([ports.column(decided, f"granted__{i}").astype(np.int64) for i in range(n)], axis=1)
     return seen
 
 

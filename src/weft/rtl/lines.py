@@ -76,9 +76,7 @@ class LineSwitch(Block):
     ratio, grants = 1, True
 
     def __init__(self, *, ports: int, buffers: str = "voq", iterations: int = 1, depth: int = 64, width: int = 256):
-        require(
-            width % iterations == 0, "width", f"a multiple of the {iterations} words in which a cell comes", width
-        )
+        require(width % iterations == 0, "width", f"a multiple of the {iterations} words in which a cell comes", width)
         self.switch = Switch(ports=ports, buffers=buffers, iterations=iterations, depth=depth, width=width)
         self.ports, self.buffers, self.iterations, self.depth, self.width = ports, buffers, iterations, depth, width
         line = width // iterations
