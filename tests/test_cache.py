@@ -1,5 +1,6 @@
 """The folder of compiled kernels: nobody else can plant code there, and what is damaged is compiled again."""
 
+import importlib
 import os
 import pickle
 import stat
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft import cache
+from weft import cache, memory
+from weft.errors import TooLarge
 
 SOURCE = Path(weft.__file__).parent.parent
 PROGRAM = "from lab import twice; from weft.engine.jit import cache_folder; print(twice(4), cache_folder('lab'))"
@@ -114,3 +116,16 @@ def test_an_index_that_was_planted_in_numbas_form_runs_nothing(lab, tmp_path):
     for path in folder.rglob("*.nb?"):
         path.write_bytes(pickle.dumps(numba.__version__) + pickle.dumps(Shell(tmp_path / "mark")))
     assert run().stdout.startswith("8 ") and not (tmp_path / "mark").exists()
+
+
+def test_a_kernel_is_compiled_only_if_there_is_room_for_that(tmp_path, monkeypatch):
+    (tmp_path / "lab_small.py").write_text(KERNEL)
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = importlib.import_module("lab_small").twice
+    said = r"^compiling a kernel, once on this machine, must fit in 1 MB of memory, not need "
+    with memory.limited(10**6), pytest.raises(TooLarge, match=said):
+        twice(4)
+    assert twice(4) == 8
+    with memory.limited(10**6):
+        assert twice(5) == 10

@@ -1,5 +1,6 @@
 """Run the small fabrics of one room, and say which law a run breaks, or whether kernel and twin still agree."""
 
+import resource
 import sys
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def probe(room: str, also: str):
 
 if __name__ == "__main__":
     room, by, also = sys.argv[1:4]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[4]), int(sys.argv[4])))
     np.seterr(all="ignore")
     if by == "twin":
         sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=once", TWINS[room]]))

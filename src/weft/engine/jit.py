@@ -16,7 +16,7 @@ import numba
 from llvmlite.binding import Linkage
 from numba import config, njit
 
-from weft import sources
+from weft import memory, sources
 from weft.cache import folder
 from weft.errors import Unusable
 
@@ -72,8 +72,11 @@ class _Files(IndexDataCacheFile):
             file.write(sha256(content).digest() + content)
 
 
+COMPILING = 250_000_000  # bytes that it takes to compile a kernel: 230 MB for packet networks, 90 MB for a rack
+
+
 class _Cache(FunctionCache):
-    """Numba's cache of a kernel, on such files."""
+    """Numba's cache of a kernel, on such files; what is not there is compiled only if there is room for that."""
 
     def __init__(self, function):
         super().__init__(function)
@@ -82,6 +85,12 @@ class _Cache(FunctionCache):
             filename_base=self._impl.filename_base,
             source_stamp=self._impl.locator.get_source_stamp(),
         )
+
+    def load_overload(self, sig, target_context):
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            memory.fits("compiling a kernel, once on this machine,", memory.taken() + COMPILING)
+        return found
 
 
 # What a pointer to a part leads to, should Python call one: a TypeError where there would be a crash.

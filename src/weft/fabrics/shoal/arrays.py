@@ -152,7 +152,7 @@ def grow(state: Any, why: int) -> Any:
     if why == col.MORE_CELLS:
         used, old = int(state.tally[col.FREE]), len(state.free)
         lists = {name: longer(getattr(state, name)) for name in ("cell", "link") if name in state._fields}
-        free = np.zeros(2 * old, state.free.dtype)
+        free = zeros(2 * old, state.free.dtype)
         free[:old] = np.arange(2 * old - 1, old - 1, -1)
         free[old : old + used] = state.free[:used]
         state.tally[col.FREE] += old
@@ -185,15 +185,14 @@ def longer(array: np.ndarray) -> np.ndarray:
 
 def _wider(state):
     """`early` with twice the window: cell q stands at bit q modulo the window."""
-    pairs = len(state.early)
-    old = np.unpackbits(state.early.view(np.uint8), axis=1, bitorder="little")
-    out = np.zeros((pairs, 2 * old.shape[1]), np.uint8)
-    for h in np.flatnonzero(state.early.any(axis=1)):
-        at = np.flatnonzero(old[h])
-        want, size = int(state.pair[h, col.WANT]), old.shape[1]
-        seq = want + (at - want) % size
-        out[h, seq % (2 * size)] = 1
-    return np.packbits(out, axis=1, bitorder="little").view(np.uint64).copy()
+    pairs, words = state.early.shape
+    out, size = zeros((pairs, 2 * words), np.uint64), 64 * words
+    for h in np.flatnonzero(state.early.any(axis=1)):  # one at a time: a bit takes a byte meanwhile
+        at = np.flatnonzero(np.unpackbits(state.early[h].view(np.uint8), bitorder="little"))
+        want, bits = int(state.pair[h, col.WANT]), np.zeros(2 * size, np.uint8)
+        bits[(want + (at - want) % size) % (2 * size)] = 1
+        out[h] = np.packbits(bits, bitorder="little").view(np.uint64)
+    return out
 
 
 def limits(plan: Plan, state: FastState, given: dict[str, np.ndarray]):

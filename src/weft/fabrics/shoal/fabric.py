@@ -282,6 +282,12 @@ class Shoal(Fabric):
             per_pair += 80 + (4096 if self.patience else 0)
             times = {time for entry in entries(self.fail or "") for time in (entry.at, entry.until)}
             per_link += (7 + len(times) + 1) // 8 + 1  # sets of nodes
+        live = 0 if demand.waiting else demand.at_once(self.link)  # of flows that wait nobody can tell
+        if pairs < live:
+            table = demand.table
+            live = min(live, len(np.unique(table.src.astype(np.int64) * n + table.dst)))
+        while pairs < live:
+            pairs *= 2
         air = (self.travel + 1) * c * n * (5 + 8 * self.values)
         waits = 2 * calendar.size(demand)  # as planned, and as it is
         return n * places * per_link + pairs * per_pair + flows * per_flow + 4 * n * c * 20 + air + waits

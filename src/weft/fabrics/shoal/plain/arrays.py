@@ -217,7 +217,7 @@ def grow(state: PlainState, why: int) -> PlainState:
     state = arrays.grow(state, why)
     if before.shape == (1, 1):
         return state
-    origin = np.zeros((len(state.pair), state.early.shape[1] * 64), np.int32)
+    origin = arrays.zeros((len(state.pair), state.early.shape[1] * 64), np.int32)
     acked, at = state.pair[:pairs, ACKED, None], np.arange(before.shape[1])
     seq = acked + (at - acked) % before.shape[1]  # cell `seq` stands at `seq` modulo the window
     np.put_along_axis(origin[:pairs], seq % origin.shape[1], before, axis=1)
