@@ -119,8 +119,9 @@ class Described:
 
 def _read_texts(thing):
     for one in _quantities(type(thing)):
-        if isinstance(getattr(thing, one.name), str):
-            object.__setattr__(thing, one.name, one.read(getattr(thing, one.name)))
+        value = getattr(thing, one.name)
+        if isinstance(value, str) or (one.many and any(isinstance(item, str) for item in value)):
+            object.__setattr__(thing, one.name, one.read(value))
 
 
 @cache

@@ -62,7 +62,7 @@ def test_the_senders_of_an_incast_have_something_in_their_queues(fabric):
 
 def test_a_fabric_without_queues_and_an_old_result_are_told_so():
     result = weft.run(dict(ONE)["ideal"], FAN, seed=1)
-    with pytest.raises(BadInput, match=r"^queues must be in the samples of a result, which this fabric does not take"):
+    with pytest.raises(BadInput, match=r"^queues must be in the samples of a result: this fabric has none"):
         queues(result)
 
 

@@ -143,7 +143,7 @@ def queue_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
     if len(samples.get("time_ps", ())) < 2:
         raise BadInput("a series must have at least two samples, not a run that was over before the first")
     if "queued" not in samples:
-        raise BadInput("queues must be in the samples of a result, which this fabric does not take or did not then")
+        raise BadInput("queues must be in the samples of a result: this fabric has none, or the result is too old")
     names = bundle(_fabric(result, "queues").queues())[1]
     each = samples["queued"]
     require(len(names) == each.shape[1], "queues", f"the {len(names)} that the fabric names", each.shape[1])

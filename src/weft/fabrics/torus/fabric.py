@@ -83,6 +83,7 @@ class Torus(Hosted):
         require(self.routing in routings, "routing", f"one of {', '.join(routings)}", self.routing)
         require(self.ties in ("fifo", "lifo", "random"), "ties", "one of fifo, lifo, random", self.ties)
         require(isfinite(self.headroom) and 0 <= self.headroom < 1, "headroom", "from 0 to below 1", self.headroom)
+        require(self.choose >= 1 * us, "choose", "at least 1 us, a time scale above that of packets", self.choose)
         for name in ("period", "notice", "choose"):
             value = getattr(self, name)
             require(0 < value <= LATEST >> 1, name, "more than 0 and at most 26 days", value)
@@ -94,7 +95,7 @@ class Torus(Hosted):
         require(1 <= self.trees <= 64, "trees", "from 1 to 64", self.trees)
         require(1 <= len(self.weights) <= MOST_CLASSES, "weights", f"1 to {MOST_CLASSES} numbers", self.weights)
         require(len(self.demands) <= MOST_CLASSES, "demands", f"at most {MOST_CLASSES} rates", len(self.demands))
-        require(not self.demands or self.demand is None, "demand", "given for all flows or by class, not both", "both")
+        require(not self.demands or self.demand is None, "demand", "given either for all flows or by class", "both")
         for weight in self.weights:
             require(1 <= weight <= 1000, "a weight", "from 1 to 1000", weight)
         require(self.demand is None or 1 <= self.demand <= FASTEST, "demand", "from 1 b/s to 4 Tb/s", self.demand)
@@ -109,7 +110,7 @@ class Torus(Hosted):
             raise BadInput(f"transport must be r2c2, tcp or dctcp on a torus, not {set_.transport}")
         own = set_.transport == "r2c2" or self.routing != "chosen"
         require(own, "routing", f"one that {set_.transport} has: minimal, dimension or valiant", self.routing)
-        require(1 <= self.tries <= 10**6, "tries", "from 1 to a million", self.tries)
+        require(1 <= self.tries <= 1000, "tries", "from 1 to 1000", self.tries)
         if not (set_.queue == "droptail" and not set_.share):
             raise BadInput(f"the ports of a torus must be drop-tail queues of their own, not {set_.queue} with sharing")
         known = ("ecmp", "random", "single")
