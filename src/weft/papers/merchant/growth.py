@@ -40,7 +40,8 @@ def draw(table):
     """Bandwidth by max-flow against ports, pod by pod, and against a line of 10 Gb/s each."""
     from weft.report.plots import plot
 
-    rows = [{"ports": row["ports"], "tbps": row["max_flow_tbps"], "of": row["step"]} for row in table]
+    shown = [row for row in table if row["step"] in ("pods", "one module")]  # cards alone add no ports
+    rows = [{"ports": row["ports"], "tbps": row["max_flow_tbps"], "of": row["step"]} for row in shown]
     rows += [{"ports": row["ports"], "tbps": row["ports"] / 100, "of": "10 Gb/s a port"} for row in table]
     rows += [{"ports": ports, "tbps": tbps, "of": TEXT} for ports, tbps in PRINTED.items()]
     drawn = plot(rows, x="ports", y="tbps", by="of", yscale="linear", title="Bisection bandwidth of deployments")
