@@ -8,7 +8,10 @@ import sys
 import numpy as np
 
 from weft.fabrics.shoal import Shoal, bounds
+from weft.fabrics.shoal.reference import ReferenceRack
 from weft.metrics.fairness import per_subflow
+from weft.papers.shoal import prototype
+from weft.random import below, key, words
 from weft.units import KB
 from weft.workload import ENDLESS, Flows, Incast, Permutation
 
@@ -89,6 +92,47 @@ def incast():
         )
 
 
+class Watched(ReferenceRack):
+    """The twin of the prototype, with other ways to count a queue."""
+
+    leaving = ready = 0
+
+    def step(self):
+        self.gone = set()
+        super().step()
+
+    def send(self, i, node, j, channel):
+        super().send(i, node, j, channel)
+        self.gone.add((i, j))
+
+    def receive(self, i, j, cell, feedback):
+        super().receive(i, j, cell, feedback)
+        for q, queue in enumerate(self.nodes[j].queue):
+            if queue:
+                self.leaving = max(self.leaving, len(queue) + ((j, q) in self.gone))
+                self.ready = max(self.ready, len(queue) + self.nodes[j].ready[q])
+
+
+def prototype_incast():
+    """c24 says 7 cells: other moments to begin, and other ways to count."""
+    print("\nIncast of the 8-node prototype (Fig. 10): longest queue, by when flows begin and how it is counted\n")
+    for name, fabric in (("cells travel", prototype(header=0)), ("no travel", prototype(header=0, path=0))):
+        slots = fabric.rounds.slots
+        starts = [[k] * 7 for k in range(slots)]
+        for seed in range(300):
+            starts.append(np.sort(below(words(key(seed, 10), 7), 2 * slots)).tolist())
+        seen = []
+        for start in starts:
+            flows = [(i, 0, 7, at) for i, at in zip(range(1, 8), start, strict=True)]
+            rack = Watched(fabric.rounds, flows, delay=fabric.travel).run()
+            seen.append((rack.max_queue, rack.leaving, rack.ready))
+        most = np.max(seen, axis=0)
+        print(
+            f"{name:>12}: {most[0]} at most in {len(starts)} ways to begin, all in any one slot of the epoch or each "
+            f"at its own; {most[1]} with the cell that leaves in the slot, {most[2]} with those ready to follow"
+        )
+
+
 def fairness():
     n, m = 128, 256
     print(f"\nFairness of {m} long flows between random nodes of {n}, one channel, against max-min over subflows\n")
@@ -116,6 +160,7 @@ if __name__ == "__main__":
     rates()
     pairs()
     incast()
+    prototype_incast()
     fairness()
     if missed:
         print(f"\nmissed: {', '.join(sorted(set(missed)))}")
