@@ -10,7 +10,7 @@ import numpy as np
 from weft.fabrics.shoal import Shoal, bounds
 from weft.fabrics.shoal.reference import ReferenceRack
 from weft.metrics.fairness import per_subflow
-from weft.papers.shoal import prototype
+from weft.papers.shoal import prototype, rack
 from weft.random import below, key, words
 from weft.units import KB
 from weft.workload import ENDLESS, Flows, Incast, Permutation
@@ -92,6 +92,24 @@ def incast():
         )
 
 
+def last_rounds():
+    """Is it the last, partly empty round that an incast takes beyond the optimum? Sizes of whole rounds have none."""
+    rounds = (4, 4.125, 4.25, 4.5, 4.75, 4.9, 5, 8, 8.5, 16, 16.5)
+    print("\nSlowest flow of an incast over the optimum, by rounds of N - 1 cells that a flow has (4 channels)\n")
+    print(f"{'nodes':>5} {'senders':>7} " + " ".join(f"{k:>6g}" for k in rounds))
+    for n, m in ((64, 8), (64, 32), (64, 63), (128, 32), (512, 64)):
+        fabric, over = rack(n), []
+        for k in rounds[:5] if n == 512 else rounds:
+            cells = round(k * (n - 1))
+            flows = Incast(fan_in=m, bytes=cells * fabric.payload).draw(nodes=n, link=fabric.link, seed=1)
+            run = fabric.prepare(flows, seed=1)
+            run.advance()
+            over.append(run.observe().finish.max() * fabric.capacity / (m * cells * fabric.slot_time))
+            if k == int(k):
+                check(f"incast of {m} in {n} nodes, {k} rounds", over[-1], 1, 0.003)
+        print(f"{n:5} {m:7} " + " ".join(f"{ratio:6.4f}" for ratio in over))
+
+
 class Watched(ReferenceRack):
     """The twin of the prototype, with other ways to count a queue."""
 
@@ -161,6 +179,7 @@ if __name__ == "__main__":
     pairs()
     incast()
     prototype_incast()
+    last_rounds()
     fairness()
     if missed:
         print(f"\nmissed: {', '.join(sorted(set(missed)))}")
