@@ -9,12 +9,12 @@ import numpy as np
 
 from weft.metrics.fct import Distribution
 from weft.papers import Claim, Series, at_paper_scale
-from weft.papers.stardust import SYSTEMS, drops_of, system_of, tree
+from weft.papers.stardust import SYSTEMS, system_of, tree
 from weft.study import Study
 from weft.units import ms, us
 from weft.workload import Shorts
 
-COLUMNS = ("system", "bytes", "flows", "least_us", "p50_us", "mean_us", "max_us", "drops", "timeouts")
+COLUMNS = ("system", "bytes", "flows", "least_us", "p50_us", "mean_us", "max_us")
 SERIES = (Series("bytes", "p50_us", "system"), Series("bytes", "max_us", "system"))
 LARGEST = 10**6
 SHOWN = ("DCTCP", "MPTCP", "DCQCN")  # beside Stardust, in print
@@ -32,10 +32,7 @@ def study(scale="small"):
 
 
 def measure(runs):
-    """A row per network and size: how long its flows took, from when they could begin, and the least they could.
-
-    drops and timeouts are of the whole run, long flows included.
-    """
+    """A row per network and size: how long its flows took, from when they could begin, and the least they could."""
     table = []
     for row, result in zip(runs.rows, runs.results, strict=True):
         flows, seen = result.flows, result.observation
@@ -55,8 +52,6 @@ def measure(runs):
                 "p50_us": times.p50 / us if known else None,
                 "mean_us": times.mean / us if known else None,
                 "max_us": times.max / us if known else None,
-                "drops": drops_of(row),
-                "timeouts": row["timeouts"],
             })  # fmt: skip
     return table
 
