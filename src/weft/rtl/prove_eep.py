@@ -19,7 +19,7 @@ PORTS, SEGMENT, PREAMBLE, GAP, PORT_BYTE, TRUNK_BYTE = 2, 3, 1, 2, 3, 1
 LARGEST = SEGMENT + eep.HEADER.size
 LEAST = max(0, (PORTS - 1) * LARGEST * TRUNK_BYTE - PREAMBLE * PORT_BYTE)  # docs/fabrics/groomer.md, step 3
 BUFFER = 8
-DEPTH = 40  # cycles: a second segment that has waited for the other port is due in the 34th
+DEPTH = 36  # cycles: a second segment that has waited for the other port is due in the 34th
 
 
 def small(playout: int = LEAST, buffer: int = BUFFER) -> Groomer:
