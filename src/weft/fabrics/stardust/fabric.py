@@ -399,7 +399,7 @@ class Stardust(Hosted):
             * self.nodes
             * (1 if self.classes == "one" and not self.low_latency else 2)
         )
-        live = min(flows, 8 * self.nodes)
+        live = min(flows, max(8 * self.nodes, demand.at_once(self.link)))
         return (
             queues * st.VOQ.itemsize
             + 2 * wiring.cables * (16 * self.hop + st.LINK.itemsize + 8 * st.RING + 16 * self.depth * self.bundle)

@@ -261,7 +261,7 @@ class Torus(Hosted):
         from weft.hosts.state import PACKET, SUB, TRAFFIC
 
         n, ports, flows = self.nodes, self.graph.ports, len(demand)
-        live = min(flows, 8 * n)
+        live = min(flows, max(8 * n, demand.at_once(self.link)))
         own = self.settings.transport == "r2c2"
         spread = 3 * n * ports * 8 if own and self.spreads else 0
         hops = sum(size // 4 + 1 for size in self.dimensions)
