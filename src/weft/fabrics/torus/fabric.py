@@ -298,6 +298,9 @@ class Torus(Hosted):
         if told := summary["r2c2"]:
             spent = f"{show_number(told['broadcasts'])} broadcasts, {100 * told['broadcast_share']:.2f} % of all bytes"
             yield "r2c2", f"{spent}; rates computed {show_number(told['computations'])} times"
+            if told.get("routes_tried"):
+                kept, tried = show_number(told["routes_switched"]), show_number(told["routes_tried"])
+                yield "routes", f"some flows turned the other way {tried} times, and left so {kept} times"
         else:
             counts = [f"{show_number(summary[name])} {name}" for name in ("marks", "retransmissions", "timeouts")]
             yield "on the way", ", ".join(counts)
