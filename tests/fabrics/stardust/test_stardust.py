@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft import Bernoulli, Incast, Permutation, Stardust, Uniform
+from weft import Bernoulli, Incast, Multicast, Permutation, Stardust, Uniform
 from weft.errors import BadInput
 from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust.reachability import history
@@ -182,6 +182,20 @@ def test_a_few_errors_below_the_threshold_exclude_nothing():
     assert all(moment.routes is None for moment in history(fabric, 0))
 
 
+def test_a_packet_for_several_takes_one_cell_of_its_adapter_s_uplinks_and_one_of_each_branch():
+    """Nodes of one adapter share a cell to the end, adapters of one pod as far as its element."""
+    fabric = Stardust(adapters=8, ports=4, uplinks=4, radix=8, up=4, multicast="fabric", link=50 * Gbps)
+    traffic = Multicast(load=0.5, slots=3000, fanout=16)
+    branching, copying = ran(fabric, traffic), ran(replace(fabric, multicast="ingress"), traffic)
+    packets = branching.sections["packets_of_a_cell"]
+    assert packets["offered"] == copying.sections["packets_of_a_cell"]["offered"]
+    assert packets["offered"] - packets["delivered"] < 0.02 * packets["offered"] and packets["dropped"] == 0
+    ours, theirs = branching.carried, copying.carried
+    assert ours["entered"] < 0.2 * theirs["entered"]  # 8.5 copies on average
+    assert ours["hops"] < 0.55 * theirs["hops"] and ours["copied"] > ours["entered"] > theirs["copied"] == 0
+    assert not any(branching.monitors.values())
+
+
 def test_bursts_are_delivered_in_order_so_that_tcp_sees_none_out_of_order():
     seen = ran(Stardust(hosts=54, mtu=1500), Permutation(bytes=1 * MB))
     assert seen.sections["retransmissions"] == 0
@@ -209,6 +223,8 @@ def test_bursts_are_delivered_in_order_so_that_tcp_sees_none_out_of_order():
     ({"hosts": 16, "overflow": "pause", "buffer": 17_000},
      "buffer must be at least 17640 bytes where 2 hosts are paused over 500 ns, so that none is lost meanwhile, not "
      "17000"),
+    ({"multicast": "tree"}, "multicast must be ingress or fabric, not 'tree'"),
+    ({"multicast": "fabric", "cold": True}, "multicast must be ingress where links may fail, not 'fabric'"),
     ({"unlimited": 72}, "unlimited must be an adapter from 0 to 71, not 72"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_in_a_sentence(given, sentence):

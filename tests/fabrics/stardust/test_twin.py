@@ -25,6 +25,7 @@ def fabrics(draw, **more):
         fci_window=draw(st.sampled_from([None, 300 * ns])), period=draw(st.sampled_from([500 * ns, 10 * us])),
         classes=draw(st.sampled_from(["one", "strict", "weighted"])), low_latency=draw(st.booleans()),
         packing=draw(st.booleans()), per_source=draw(st.booleans()), unlimited=draw(st.sampled_from([None, 1])),
+        multicast=draw(st.sampled_from(["ingress", "fabric"])),
         bundle=draw(st.sampled_from([1, 1, 3])), host_delay=draw(st.sampled_from([None, 0, 90])), **more,
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from weft.engine.bits import lowest, prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.fabrics.stardust.element import BRIEF, CONGESTED, NONE, ONE, ROW, ZERO, join, next_link
+from weft.fabrics.stardust.element import BRIEF, CONGESTED, NONE, ONE, ROW, SEVERAL, ZERO, join, next_link
 from weft.fabrics.stardust.state import (
     BIRTH,
     BORN,
@@ -38,9 +38,11 @@ from weft.fabrics.stardust.state import (
     groups,
     latency,
     links,
+    members,
     port_at,
     sending,
     table,
+    targets,
     took,
     voq_at,
     voqs,
@@ -209,14 +211,7 @@ def take_units(s, q, free):
     units = q.bytes // s.cell
     if not free:
         units = min(units, (q.balance + s.cell - 1) // s.cell)
-    b = s.free_burst
-    if b != NONE:
-        s.free_burst = np.int64(burst_at(s, b).next)
-        prefetch(bursts(s), max(s.free_burst, 0))
-    else:
-        b = s.used_bursts
-        s.used_bursts += 1
-    s.bursts_alive += 1
+    b = new_burst(s)
     burst_at(s, b).units = units
     return b, units, units * s.cell, np.int64(0), s.cell
 
@@ -247,6 +242,112 @@ def drop_first(line, high, after):
         line.first = after
         if after == NONE:
             line.last = NONE
+
+
+@hot
+def new_burst(s):
+    """A row for a burst of packets that have none."""
+    b = s.free_burst
+    if b != NONE:
+        s.free_burst = np.int64(burst_at(s, b).next)
+        prefetch(bursts(s), max(s.free_burst, 0))
+    else:
+        b = s.used_bursts
+        s.used_bursts += 1
+    s.bursts_alive += 1
+    return b
+
+
+@part
+def spread(s, i, size):
+    """A packet of one cell has come in at port i, for `size` of `members`: one cell for all that are elsewhere.
+
+    It needs no credit, for no scheduler could give one for all of its ports.
+    """
+    a = np.int64(port_at(s, i).adapter)
+    s.units_in += size
+    if adapter_at(s, a).used + s.cell > s.capacity:
+        s.drop_full += size
+        return
+    left = np.int64(0)
+    for k in range(size):
+        j = np.int64(members(s)[k])
+        if port_at(s, j).adapter == a:
+            hand(s, j)
+        else:
+            members(s)[left] = j
+            left += 1
+    if left == 0:
+        return
+    b = new_burst(s)
+    burst = burst_at(s, b)
+    leaves, before = np.int32(0), np.int64(NONE)
+    for k in range(s.targets_each):
+        targets(s)[np.uint64(b), k] = members(s)[k] if k < left else NONE
+        if k < left and port_at(s, members(s)[k]).adapter != before:  # members are in order, and so are adapters
+            before = np.int64(port_at(s, members(s)[k]).adapter)
+            leaves += 1
+    burst.dst = port_at(s, members(s)[0]).adapter
+    burst.serial, burst.voq, burst.todo, burst.left, burst.came = s.serial, NONE, 1, leaves, 0
+    burst.next = burst.after = NONE
+    burst.units = 0
+    burst.size, burst.done, burst.lost, burst.shorts, burst.tail = s.cell, 0, 0, 0, s.cell
+    s.serial += 1
+    s.bursts_made += 1
+    ad = adapter_at(s, a)
+    ad.used += s.cell
+    ad.peak = max(ad.peak, ad.used)
+    line_up(s, b, a, False)
+
+
+@part
+def hand(s, j):
+    """A copy has come to the port of node j."""
+    port = port_at(s, j)
+    port.free_at = max(port.free_at, s.now) + s.node_slot
+    port.peak = max(port.peak, port.free_at - s.now)
+    took(s)[j] += s.filling
+    s.units_out += 1
+
+
+@part
+def receive_copy(s, k, cell, t):
+    """A cell for several adapters has come to one of them by link k."""
+    b = np.int64(cell & ROW)
+    burst = burst_at(s, b)
+    a = np.int64(links(s)[k].to)
+    s.inside -= 1
+    s.arrived += 1
+    count(s, k, cell, t, burst.serial)
+    see(s, a, cell)
+    for i in range(s.targets_each):
+        j = np.int64(targets(s)[np.uint64(b), i])
+        if j != NONE and port_at(s, j).adapter == a:
+            hand(s, j)
+    burst.left -= 1
+    if burst.left == 0:
+        burst.next = s.free_burst
+        s.free_burst = b
+        s.bursts_alive -= 1
+
+
+@hot
+def count(s, k, cell, t, serial):
+    """Note how long a cell was in the fabric, and that it has come by link k."""
+    took_ = np.int64((np.uint64(t) - (cell >> _BORN)) & _BIRTH)
+    s.latency_max = max(s.latency_max, took_)
+    latency(s)[np.uint64(min(took_, WAITS - 1))] += 1
+    fold(print_(s), t, (np.int64(k) << 40) ^ serial)
+
+
+@hot
+def see(s, a, cell):
+    """Adapter a looks at the congestion bit of a cell."""
+    ad = adapter_at(s, a)
+    ad.seen += 1
+    if cell & CONGESTED != ZERO:
+        ad.marks += 1
+        s.marks += 1
 
 
 @part
@@ -288,6 +389,8 @@ def feed(s, a, t):
         cell = np.uint64(b) | (np.uint64(d) << _TO) | ((np.uint64(t) & _BIRTH) << _BORN)
         if burst.todo < burst.shorts:
             cell |= BRIEF
+        if burst.voq == NONE:
+            cell |= SEVERAL
         if burst.next != NONE:
             prefetch(bursts(s), np.int64(burst.next))
         n = min(room, np.int64(burst.todo))
@@ -322,18 +425,13 @@ def receive(s, k, cell, t):
     burst.came += 1
     s.inside -= 1
     s.arrived += 1
-    took_ = np.int64((np.uint64(t) - (cell >> _BORN)) & _BIRTH)
-    s.latency_max = max(s.latency_max, took_)
-    latency(s)[np.uint64(min(took_, WAITS - 1))] += 1
-    fold(print_(s), t, (np.int64(k) << 40) ^ burst.serial)
-    ad = adapter_at(s, (cell >> _TO) & _ADDRESS)
+    count(s, k, cell, t, burst.serial)
+    a = (cell >> _TO) & _ADDRESS
+    ad = adapter_at(s, a)
     ad.open += 1
     if ad.open > ad.most:
         ad.most = ad.open
-    ad.seen += 1
-    if cell & CONGESTED != ZERO:
-        ad.marks += 1
-        s.marks += 1
+    see(s, a, cell)
     if burst.left == 1:
         prefetch(voqs(s), np.int64(burst.voq))
     if burst.left == 0 and burst.lost == 0:

@@ -14,6 +14,7 @@ from weft.engine.random import below, word
 from weft.fabrics.stardust.state import (
     FCI,
     LENGTHS,
+    MANY,
     RING,
     ROWS,
     SHORT,
@@ -35,7 +36,7 @@ from weft.fabrics.stardust.state import (
 
 NONE = -1
 ONE, ZERO = np.uint64(1), np.uint64(0)
-CONGESTED, BRIEF = np.uint64(1 << FCI), np.uint64(1 << SHORT)
+CONGESTED, BRIEF, SEVERAL = np.uint64(1 << FCI), np.uint64(1 << SHORT), np.uint64(1 << MANY)
 ROW = np.uint64((1 << ROWS) - 1)  # bits of a cell
 _6, _63 = np.uint64(6), np.uint64(63)
 

@@ -76,6 +76,9 @@ class Stardust(Hosted):
     updates: int = param(3, "messages that must agree before a device changes its tables")
     cold: bool = param(False, "tables begin empty, and reachability messages build them")
     reassembly: Time = param(100 * us, "time after which a packet with missing cells is given up")
+    multicast: Literal["ingress", "fabric"] = param(
+        "ingress", "where packets for several nodes are copied: as they enter, or one for each branch of their way"
+    )
     fail: str = param("", "what goes down, as in 'uplink 3.1 at 10us until 1ms, element 2.0 at 1ms, adapter 5'")
     errors: str = param("", "links that corrupt cells for a time, as in 'uplink 3.1 at 10us until 1ms'")
     error_rate: float = param(0.01, "chance that a slot of such a link is corrupt")
@@ -130,6 +133,9 @@ class Stardust(Hosted):
         least = self.wire_size
         require(least <= self.buffer <= 1 << 45, "buffer", f"from a packet, {least} bytes, to 32 TiB", self.buffer)
         self._check_pause()
+        require(self.multicast in ("ingress", "fabric"), "multicast", "ingress or fabric", self.multicast)
+        whole = not (self.fail or self.errors or self.cold)
+        require(self.multicast == "ingress" or whole, "multicast", "ingress where links may fail", self.multicast)
         require(0 <= self.error_rate <= 1, "error_rate", "from 0 to 1", self.error_rate)
         require(0 <= self.faulty <= 1 << 30, "faulty", "from 0 to 1073741824 slots", self.faulty)
         require(self.slot <= self.watch <= LONGEST, "watch", f"from a slot, {self.slot} ps, to 1 s", self.watch)

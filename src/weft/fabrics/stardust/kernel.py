@@ -29,6 +29,8 @@ from weft.fabrics.stardust.adapter import (
     on_credit,
     on_request,
     receive,
+    receive_copy,
+    spread,
     throttle,
     wake,
 )
@@ -37,6 +39,7 @@ from weft.fabrics.stardust.element import (
     NONE,
     ONE,
     ROW,
+    SEVERAL,
     ZERO,
     charge,
     join,
@@ -59,8 +62,10 @@ from weft.fabrics.stardust.state import (
     adapters,
     asking,
     bursts,
+    choices,
     flying,
     gate_at,
+    groups,
     keep,
     latency,
     lengths,
@@ -75,6 +80,7 @@ from weft.fabrics.stardust.state import (
     stash,
     streams,
     table,
+    targets,
     took,
     voq_at,
     voqs,
@@ -96,6 +102,7 @@ _32, _LOW = np.uint64(32), np.uint64(WHOLE - 1)
 _WHOLE = np.int64(WHOLE)
 _TO, _ADDRESS = np.uint64(TO), np.uint64(MOST_ADAPTERS - 1)
 _6 = np.uint64(6)
+CHOSEN = 64  # cells that may have chosen links before they join them
 
 
 @part
@@ -128,6 +135,9 @@ def cross(s, line, bits_on, t):
             bits &= bits - ONE
             cell = line[k]
             v = np.int64(all_links[k].to)
+            if cell & SEVERAL != ZERO:
+                count = branch(s, np.int64(k), v, cell, t, count)
+                continue
             if v < s.adapters:
                 receive(s, np.int64(k), cell, t)
                 continue
@@ -136,16 +146,80 @@ def cross(s, line, bits_on, t):
                 s.lost_route += 1
                 miss(s, cell)
                 continue
+            if count == CHOSEN:  # copies have come between
+                settle(s, count)
+                count = 0
             n = next_link(s, g)
             prefetch(all_links, n)
             chosen[np.uint64(count)] = n
             carried[np.uint64(count)] = cell
             count += 1
-        for i in range(count):  # when the links have come into the cache
-            n, cell = chosen[np.uint64(i)], carried[np.uint64(i)]
-            if all_links[np.uint64(n)].count >= s.fci:
-                cell |= CONGESTED
-            join(s, n, cell)
+        settle(s, count)
+
+
+@hot
+def settle(s, count):
+    """Let so many cells join the links that they have chosen, when those have come into the cache."""
+    for i in range(count):
+        n, cell = picked(s)[np.uint64(i)], stash(s)[np.uint64(i)]
+        if links(s)[np.uint64(n)].count >= s.fci:
+            cell |= CONGESTED
+        join(s, n, cell)
+
+
+@part
+def branch(s, k, v, cell, t, count):
+    """A cell for several adapters has come to device v by link k; `count` cells have chosen links before.
+
+    It goes up, as one, until all its adapters lie below, and from there a copy goes to each branch that has some.
+    """
+    if v < s.adapters:
+        receive_copy(s, k, cell, t)
+        return count
+    b, to = cell & ROW, table(s)
+    up = NONE
+    if link_at(s, k).down == 0:
+        for i in range(s.targets_each):
+            j = np.int64(targets(s)[b, i])
+            if j != NONE:
+                g = np.int64(to[v * s.adapters + port_at(s, j).adapter])
+                if choices(s)[groups(s)[g].first] < s.cables:
+                    up = g
+    s.inside -= 1
+    s.copied -= 1
+    before = np.int64(NONE)
+    for i in range(s.targets_each):
+        j = np.int64(targets(s)[b, i])
+        if j == NONE:
+            break
+        g = np.int64(to[v * s.adapters + port_at(s, j).adapter])
+        if up != NONE:
+            g = up
+        elif choices(s)[groups(s)[g].first] < s.cables:
+            continue  # another branch's
+        if g == before or taken(s, b, v, i, g):
+            continue
+        before = g
+        if count == CHOSEN:
+            settle(s, count)
+            count = 0
+        picked(s)[np.uint64(count)] = next_link(s, g)
+        stash(s)[np.uint64(count)] = cell
+        count += 1
+        s.inside += 1
+        s.copied += 1
+        if up != NONE:
+            break
+    return count
+
+
+@part
+def taken(s, b, v, until, g):
+    """Whether a copy for one of the targets before `until` has gone by the links of group g."""
+    found = False
+    for i in range(until):
+        found |= table(s)[v * s.adapters + port_at(s, targets(s)[b, i]).adapter] == g
+    return found
 
 
 @part
@@ -276,6 +350,9 @@ def copies(s, i, counter):
             some[k] = some[k - 1]
             k -= 1
         some[k] = j
+    if s.branching == 1:
+        spread(s, i, size)
+        return
     for k in range(size):
         unit(s, i, np.int64(some[k]))
 

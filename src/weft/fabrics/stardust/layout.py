@@ -23,6 +23,11 @@ def levels(fabric) -> int:
     return 1 if fabric.classes == "one" and not fabric.low_latency else 2
 
 
+def branches(fabric, demand) -> bool:
+    """Whether there are packets for several nodes, which elements are to copy."""
+    return isinstance(demand, Cells) and demand.fanout > 1 and fabric.multicast == "fabric"
+
+
 def lay_out(fabric, demand, seed: int) -> st.StardustState:
     """The arrays of a fabric in which nothing has happened."""
     wiring, flows, n, a = fabric.wiring, demand.table, fabric.nodes, fabric.edges
@@ -71,6 +76,7 @@ def lay_out(fabric, demand, seed: int) -> st.StardustState:
                 "streams": (n, np.int32),
                 "members": (n, np.int32),
                 "took": (n, np.int64),
+                "targets": ((rows, demand.fanout) if branches(fabric, demand) else (1, 1), np.int32),
                 "gates": (n if fabric.overflow == "pause" else 1, st.GATE),
                 "picked": (64, np.int64),
                 "stash": (64, np.uint64),
@@ -120,6 +126,8 @@ def _numbers(state, fabric, demand, seed, margin):
         "stop_above": fabric.buffer - bounds.pause_room(fabric),
         "go_below": fabric.buffer - 2 * bounds.pause_room(fabric),
         "pause_way": fabric.edge_delay + wire_time(LEAST, fabric.link),
+        "branching": branches(fabric, demand),
+        "targets_each": state.targets.shape[1],
         "noise": round(fabric.error_rate * (1 << 32)),
         "fci": fabric.fci,
         "window": fabric.window,

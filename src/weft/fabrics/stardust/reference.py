@@ -72,6 +72,7 @@ class Burst:
     tail: int = 0  # … and their bytes
     done: bool = False
     lost: bool = False
+    targets: tuple = ()  # nodes that a packet for several is for, if elements are to copy it
 
 
 @dataclass(eq=False)
@@ -344,7 +345,7 @@ class Fabric(Hosts):
             while room > 0 and any(adapter.to_send):
                 waiting = adapter.to_send[1] or adapter.to_send[0]
                 burst = waiting[0]
-                d = self.ports[burst.voq.host].adapter
+                d = self.ports[burst.targets[0] if burst.targets else burst.voq.host].adapter
                 group = self.table[adapter.number][d]
                 for _ in range(min(room, burst.todo)):
                     cell = Cell(burst, slot, burst.tail if burst.todo <= burst.shorts else self.stardust.cell)
@@ -533,6 +534,9 @@ class Fabric(Hosts):
         first, second = self.wires.pop(slot, ((), ()))
         for k, cell in (*first, *second):
             node = self.links[k].to
+            if cell.burst.targets:
+                self.branch(k, node, cell, slot)
+                continue
             if node < len(self.adapters):
                 self.receive(k, cell, slot)
                 continue
@@ -543,6 +547,46 @@ class Fabric(Hosts):
             link = self.links[self.walks[group].next()]
             cell.congested |= len(link.queue) >= self.stardust.fci
             link.queue.append(cell)
+
+    def branch(self, k, node, cell, slot):
+        """A cell for several adapters goes up as one until all lie below, and then once into each branch."""
+        burst = cell.burst
+        if node < len(self.adapters):
+            self.arrived += 1
+            self.print.fold(slot, k << 40 ^ burst.serial)
+            self.adapters[node].marks += cell.congested
+            self.adapters[node].seen += 1
+            for host in burst.targets:
+                if self.ports[host].adapter == node:
+                    self.hand_copy(host)
+            return
+        ways = [self.table[node][self.ports[host].adapter] for host in burst.targets]
+        above = [g for g in ways if self.walks[g].links[0] < self.cables]
+        if above and not self.links[k].down:
+            ways = above[-1:]
+        for g in dict.fromkeys(g for g in ways if g not in above or not self.links[k].down):
+            link = self.links[self.walks[g].next()]
+            copy = Cell(burst, cell.born, cell.size, cell.congested or len(link.queue) >= self.stardust.fci)
+            link.queue.append(copy)
+
+    def hand_copy(self, host):
+        port = self.ports[host]
+        port.free_at = max(port.free_at, self.now) + wire_time(self.stardust.cell, self.stardust.link)
+        self.took[host] += self.stardust.filling
+
+    def spread(self, source, outputs):
+        """A packet for several nodes: one cell, without credit, for all that are at other adapters."""
+        home = self.ports[source].adapter
+        for j in outputs:
+            if self.ports[j].adapter == home:
+                self.hand_copy(j)
+        away = tuple(j for j in outputs if self.ports[j].adapter != home)
+        if away:
+            self.adapters[home].used += self.stardust.cell
+            burst = Burst(self.serial, None, [], self.stardust.cell, 1, 0, tail=self.stardust.cell, targets=away)
+            self.serial += 1
+            self.adapters[home].to_send[0].append(burst)
+            self.wake()
 
     def transmit(self, slot):
         """Every queue sends its first cell."""
@@ -605,6 +649,10 @@ class Fabric(Hosts):
             self.coming = demand.arrivals()
         while self.unit_at < demand.slots and (self.unit_at + 1) * fabric.node_slot <= self.now:
             for arrival in next(self.coming):
+                if fabric.multicast == "fabric" and demand.fanout > 1:
+                    if self.adapters[self.ports[arrival.i].adapter].used + fabric.cell <= fabric.buffer:
+                        self.spread(arrival.i, sorted(arrival.outputs))
+                    continue
                 for j in arrival.outputs:
                     a = self.ports[arrival.i].adapter
                     if self.adapters[a].used + fabric.cell <= fabric.buffer:

@@ -142,7 +142,7 @@ class StardustRun(HostedRun):
 
     def monitors(self, thorough=True):
         world, state, fabric = self.world, self.state, self.fabric
-        off = int(world["entered"] - world["arrived"] - world["inside"]) - self.lost.total
+        off = int(world["entered"] + world["copied"] - world["arrived"] - world["inside"]) - self.lost.total
         laws = {"conservation": int(off != 0), "no_cell_lost": int(world["overflows"]), "credits_conserved": 0,
                 "reassembly_bounded": 0, "buffer_bound": 0, "progress": self.stalled()}  # fmt: skip
         if not fabric.fail and not fabric.cold and not fabric.errors:
@@ -157,7 +157,8 @@ class StardustRun(HostedRun):
             laws["credits_conserved"] += int(int(voqs["want"].sum()) != int(world["reached"] - world["credit_bytes"]))
             flying = int(np.bitwise_count(state.flying).sum())
             laws["conservation"] += int(flying + int(state.links["count"].sum()) != int(world["inside"]))
-            laws["conservation"] += int(self._missing_cells() != int(world["inside"]))
+            if not world["branching"]:  # cells of copies wait for nothing
+                laws["conservation"] += int(self._missing_cells() != int(world["inside"]))
             laws["reassembly_bounded"] = int(state.adapters_["most"].max() > bounds.reassembly(fabric))
             laws["buffer_bound"] += int((state.adapters_["peak"] > fabric.buffer).sum())
         laws["delivered_as_offered"] = checked.miscounted(state) if thorough and not self.open_loop else 0
@@ -210,6 +211,7 @@ class StardustRun(HostedRun):
                 "marked": int(w["marks"]),
                 "hops": int(w["hops"]),
                 "local": int(w["local"]),
+                "copied": int(w["copied"]),
                 "control": int(w["controls"]),
                 "reports": int(w["reports"]),
             },
@@ -332,12 +334,13 @@ class StardustRun(HostedRun):
     def limits(self, given):
         many, last, cells = len(given["rows"]), len(given["links"]) - 1, len(given["cells"])
         queues, n, a = len(given["voqs"]) - 1, self.fabric.nodes, self.fabric.edges
+        lone = -1 if self.world["branching"] else 0  # a burst that is copied inside has no VOQ
         yield from checked.limits(given, self.state.waits, ports=2)
         for table, names, low, high in (
             ("links", ("head", "tail"), -1, cells - 1), ("links", ("place",), 0, st.RING - 1),
             ("links", ("count",), 0, cells + st.RING), ("cells", ("next",), -1, cells - 1),
             ("voqs", ("first", "last", "oldest", "newest"), -1, many - 1), ("voqs", ("next",), -1, queues),
-            ("bursts", ("next", "after"), -1, many - 1), ("bursts", ("voq",), 0, queues),
+            ("bursts", ("next", "after"), -1, many - 1), ("bursts", ("voq",), lone, queues),
             ("bursts", ("dst",), 0, a - 1),
             ("bursts", ("todo", "left", "came", "units"), 0, 1 << 30),
             ("ports", ("first", "last", "first_high", "last_high"), -1, queues),
@@ -362,6 +365,7 @@ class StardustRun(HostedRun):
         yield "table", given["table"], -2, len(groups) - 1
         yield "choices", given["choices"], 0, last
         yield "streams", given["streams"], -1, n - 1
+        yield "targets", given["targets"], -1, n - 1
         yield "members", given["members"], -n - 1, n - 1
         yield "picked", given["picked"], 0, last
         rows = given["rows"]

@@ -24,6 +24,7 @@ UP, DOWN = 0, 1  # `port` of a packet: on its way to its adapter, or from the la
 ROWS, ADDRESS, BIRTH = 26, 14, 20  # bits of the row of its burst, of its adapter and of its first slot
 TO, BORN, FCI = ROWS, ROWS + ADDRESS, ROWS + ADDRESS + BIRTH  # where they begin, and the congestion bit
 SHORT = FCI + 1  # a bit: the cell is as long as its burst says
+MANY = FCI + 2  # a bit: it is for several adapters, those of its burst's targets, and copied where their ways part
 MOST_ADAPTERS = 1 << ADDRESS
 
 WAITS = 1 << 12  # classes of latency, in slots, the last for all that is longer
@@ -150,6 +151,7 @@ PARAMETERS = (
     ("slot", "hop", "cables", "edge", "adapters", "levels"),
     ("cell", "filling", "credit", "control_size", "message", "packing", "whole_credits", "fine"),
     ("policy", "free_class", "capacity", "mark_above", "pausing", "stop_above", "go_below", "pause_way"),
+    ("branching", "targets_each"),  # 1 where packets for several nodes are copied inside; columns of `targets`
     ("noise",),  # chance that a slot of a link that corrupts cells is corrupt, in parts of 2**32
     ("fci", "window", "cut", "gain", "redraw", "period", "delay", "patience"),
     ("open_loop", "node_slot", "whole", "chance", "end_chance", "fanout", "last_unit", "warmup", "margin"),
@@ -173,6 +175,7 @@ PLACES = (
 COUNTERS = (
     ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses", "overflows"),
     ("lost_error",),  # cells that a link has corrupted
+    ("copied",),  # cells that elements have made of others, for several adapters
     ("bursts_made", "local", "latency_max", "reports", "throttled", "measured_from", "entered_from"),
     ("requests", "asked", "reached", "credits_sent", "credit_bytes", "credits_got", "credit_bytes_got", "spent"),
     ("control_lost", "credits_lost", "asked_lost", "drop_full", "drop_late"),
@@ -184,7 +187,7 @@ OWN_TABLES = (
     *("links", "ring", "cells", "wire", "flying", "queued", "table", "groups", "choices"),
     *("voqs", "bursts", "ports", "adapters_", "devices", "asking", "sending", "latency", "lengths"),
     *("far", "aloft", "keep", "other", "streams", "members", "took", "picked", "stash"),
-    "gates",
+    *("gates", "targets"),
 )
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
@@ -223,10 +226,11 @@ class StardustState(hosts.Arrays):
     picked: np.ndarray  # (64,) int64  links that cells have chosen …
     stash: np.ndarray  # (64,) uint64  … and those cells
     gates: np.ndarray  # (n,) GATE, or one  ports of hosts that can be paused
+    targets: np.ndarray  # (rows, most) int32, or (1, 1)  nodes of other adapters that a burst is for, then -1
     took: np.ndarray  # (n,) int64  payload that left by each port, of that traffic
 
 
-PER_ROW = (*hosts.PER_PACKET, "bursts")  # tables that grow with the rows
+PER_ROW = (*hosts.PER_PACKET, "bursts", "targets")  # tables that grow with the rows
 
 
 @view
@@ -362,6 +366,11 @@ def stash(s):
 @view
 def took(s):
     return carray(pointer(s.took_at), (s.took_size,), np.int64)
+
+
+@view
+def targets(s):
+    return carray(pointer(s.targets_at), (s.targets_size, s.targets_each), np.int32)
 
 
 @view
