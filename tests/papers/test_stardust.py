@@ -146,6 +146,6 @@ def test_the_paper_s_systems_are_configurations():
 
 
 def test_a_packet_of_the_single_tier_system_takes_no_less_than_its_lines_do():
-    row = single.row_of(960, False, 512, 2 * 10**6)
+    row = single.row_of(960, False, 512, 10 * 10**6)
     assert row["cells"] == 3 and row["lost"] == 0
-    assert row["min_us"] > 2 * (512 + 20) * 8 / 10_000 and row["mean_us"] < row["max_us"] < 4
+    assert row["min_us"] > 2 * (512 + 20) * 8 / 10_000 and row["mean_us"] < row["max_us"] < 8
