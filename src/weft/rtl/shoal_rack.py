@@ -113,10 +113,14 @@ class Station(Block):
         write, read = store.write_port(), store.read_port()
         phase = Signal(range(self.slot_cycles))
         m.d.sync += phase.eq(Mux(phase == self.slot_cycles - 1, 0, phase + 1))
+        # kept from the first cycle of a slot on: simulators work through all that depends on an input twice a cycle
+        asked = [Signal(self._command, name=f"asked_{k}") for k in range(self.lanes)]
+        with m.If(phase == 0):
+            m.d.sync += [mine.eq(given) for mine, given in zip(asked, self.commands, strict=True)]
         command = Signal(self._command)
         for k in range(self.lanes):
             with m.If(phase == self.slot_cycles - self.lanes + k):
-                m.d.comb += command.eq(self.commands[k])
+                m.d.comb += command.eq(asked[k])
         m.d.comb += [
             Cat(nic.command_valid, nic.command_open, nic.command_seat, nic.command_dst, nic.command_cells).eq(command),
             nic.me.eq(self.me), nic.rx_word.eq(self.incoming[:64]), nic.rx_valid.eq(self.incoming[VALID]),
