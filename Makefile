@@ -31,7 +31,7 @@ lint: $(READY)  ## style, layout, imports that point down, and what the signatur
 twins: $(READY)  ## kernels against their twins, every index checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal $$(find tests/fabrics -name 'test_twin*.py')
 
-mutants: $(READY)  ## thirty faults planted in kernels, one at a time: each must be noticed by the law or test it names
+mutants: $(READY)  ## faults planted in kernels, one at a time: each must be noticed by the law or test it names
 	$(BIN)/python verification/mutants.py
 
 fuzz: $(READY)  ## 100,000 inputs on two cores: ten minutes
