@@ -1,5 +1,6 @@
 """The faults that are to be planted can be, in every room, and the page of what is promised says who notices each."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_there_are_thirty_over_all_rooms():
 
 def test_the_page_has_the_table_that_the_program_prints():
     rows = [line for line in PAGE.splitlines() if line.startswith(tuple(f"| {m['room']} | " for m in MUTANTS))]
-    assert [row.replace(", not yet run |", " |") for row in rows] == [
+    assert [re.sub(r", not yet.* \|$", " |", row) for row in rows] == [
         PROGRAM["row"](mutant, mutant["by"]) for mutant in MUTANTS
     ]
 

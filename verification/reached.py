@@ -22,7 +22,7 @@ KINDS = {"kernel", "bare", "part", "hot", "inlined"}  # decorators of what becom
 SHARED = {"packet": ("network",)}  # rooms whose kernels lie in another folder
 UNREACHABLE = {  # function -> why no comparison reaches all of it
     "inspect": "a monitor; tests/test_monitors.py and the laws of every room call it",
-    "rebase": "comes after 4,096 epochs; tests/fabrics/shoal/test_promises.py goes there",
+    "rebase": "comes after 4,096 epochs; tests/fabrics/shoal/test_convert.py goes there",
 }
 COUNTER = '''
 import atexit
