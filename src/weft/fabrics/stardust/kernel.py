@@ -147,24 +147,30 @@ def cross(s, line, bits_on, t):
                 miss(s, cell)
                 continue
             if count == CHOSEN:  # copies have come between
-                settle(s, count)
-                count = 0
+                count = make_room(s)
             n = next_link(s, g)
             prefetch(all_links, n)
             chosen[np.uint64(count)] = n
             carried[np.uint64(count)] = cell
             count += 1
-        settle(s, count)
+        settle(s, all_links, chosen, carried, count)
 
 
 @hot
-def settle(s, count):
+def settle(s, all_links, chosen, carried, count):
     """Let so many cells join the links that they have chosen, when those have come into the cache."""
     for i in range(count):
-        n, cell = picked(s)[np.uint64(i)], stash(s)[np.uint64(i)]
-        if links(s)[np.uint64(n)].count >= s.fci:
+        n, cell = chosen[np.uint64(i)], carried[np.uint64(i)]
+        if all_links[np.uint64(n)].count >= s.fci:
             cell |= CONGESTED
         join(s, n, cell)
+
+
+@part
+def make_room(s):
+    """Let all cells that may have chosen links join them. 0: none is left that has."""
+    settle(s, links(s), picked(s), stash(s), CHOSEN)
+    return 0
 
 
 @part
@@ -201,8 +207,7 @@ def branch(s, k, v, cell, t, count):
             continue
         before = g
         if count == CHOSEN:
-            settle(s, count)
-            count = 0
+            count = make_room(s)
         picked(s)[np.uint64(count)] = next_link(s, g)
         stash(s)[np.uint64(count)] = cell
         count += 1
