@@ -10,6 +10,7 @@ from weft.cli import bench
 from weft.fabrics.crossbar import Crossbar
 from weft.fabrics.merchant.fabric import Merchant
 from weft.fabrics.packet import Packet
+from weft.fabrics.shoal import plain_rack
 from weft.units import us
 from weft.workload import Permutation
 
@@ -50,7 +51,8 @@ def test_a_rack_is_measured():
     assert found.node_slots > 0 and found.ratio_to_calibration > 0
 
 
-def test_the_plain_kernel_is_measured():
+def test_the_plain_kernel_is_measured(monkeypatch):
+    monkeypatch.setattr(plain_rack, "WORTHWHILE", plain_rack.WORTHWHILE)  # the program sets it
     program = loaded("benchmarks/shoal_plain.py")
     for both in (False, True):
         slots, cells = program["measure"]({"fail": "node 0 at 50us"}, 200, both=both)

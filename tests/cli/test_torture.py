@@ -191,7 +191,7 @@ def test_an_older_result_is_replaced_and_what_a_user_put_there_stays(weft, tmp_p
 
 def test_a_read_only_folder_is_said_before_the_run(weft, tmp_path, monkeypatch):
     """Root may write everywhere, so the system's answer is made up; `test_study.py` asks the system itself."""
-    monkeypatch.setattr("weft.metrics.folder.os.access", lambda path, mode: path != tmp_path)
+    monkeypatch.setattr("weft.metrics.folder.refusal", lambda place: errno.EACCES if place == tmp_path else 0)
     monkeypatch.setattr("weft.experiment.run", lambda *a, **k: pytest.fail("run"))
     assert sentence(weft(*GOOD, "-o", tmp_path / "r")) == f"{tmp_path / 'r'} cannot be written: permission denied"
 

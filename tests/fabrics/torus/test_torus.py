@@ -90,7 +90,7 @@ def test_dimension_order_finishes_a_dimension_before_it_begins_the_next():
         ({"nodes": 63, "dimensions": (8, 8)}, r"not 63: shapes near that are 7x9 \(63\), "),
         ({"link": 7}, r"^link must divide among the 6 ports of a node to a part in a million, not 7 b/s: near it are"),
         ({"link": 100_003}, r"near it are 100002 b/s and 100008 b/s$"),
-        ({"routing": "best"}, r"^routing must be one of minimal, dimension, valiant, not 'best'$"),
+        ({"routing": "best"}, r"^routing must be one of minimal, dimension, valiant, chosen, not 'best'$"),
         ({"transport": "ndp"}, r"^transport must be r2c2, tcp or dctcp on a torus, not ndp$"),
         ({"transport": "r2d2"}, r"^transport must be a known preset, not 'r2d2'"),
         ({"transport": "tcp:queue=priority"}, r"drop-tail"),
