@@ -28,6 +28,7 @@ QUICK = (  # though their folder is above
 TOGETHER = ("test_cluster.py", "cli/test_typed.py")  # their processes are started once; long, so they come first
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items):
     """Mark what is long, by file, and what one process is to do."""
     here = Path(__file__).parent

@@ -11,11 +11,12 @@ FAR = 1 << 62
 
 
 def miscounted(state) -> int:
-    """Flows that got other bytes than they asked for, and bytes of hosts that belong to no flow."""
+    """Flows that got other bytes than they asked for, or ended before the last, and bytes that belong to no flow."""
     traffic = state.traffic
     done, got = traffic["finish"] >= 0, traffic["received"]
     wrong = (got < 0) | (got > traffic["size"]) | (done != (got == traffic["size"]))
-    return int(np.count_nonzero(wrong)) + int(int(got.sum()) != int(state.hosts["delivered"].sum()))
+    strays = int(got.sum()) != int(state.hosts["delivered"].sum())
+    return int(np.count_nonzero(wrong)) + int(state.world[0]["cut_short"]) + int(strays)
 
 
 def limits(given: dict, waits, *, ports: int):

@@ -295,6 +295,7 @@ def book(s, slot, i, seq):
     if flow.got == flow.segments:
         flow.done = 1
         traffic_at(s, flow.id).finish = s.now
+        s.cut_short += np.int64(traffic_at(s, flow.id).received != traffic_at(s, flow.id).size)
         s.finished += 1
         if s.waits_size > 0:
             s.coming = calendar.release(waits(s), successors(s), s.coming, flow.id, s.now)

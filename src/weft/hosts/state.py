@@ -200,6 +200,7 @@ COUNTERS = (
     ("sent_segments", "resent", "timeouts", "fast_retransmits", "duplicates", "moved"),
     ("acks", "nacks", "pulls", "cnps"),
     ("landed",),  # packets that have reached their host
+    ("cut_short",),  # flows that ended before their last byte; none may
     ("conserved_in", "conserved_out"),  # packets made and packets ended; the difference is on its way
 )
 NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS), ())
