@@ -16,7 +16,7 @@ demo: $(BASE)  ## five fabrics under one workload: a table, a comparison, and a 
 
 # three processes: some tests wait for other processes; twins come after, where every index is checked
 test: lint  ## what must hold before anything is shared
-	$(BIN)/python -m pytest -n 3 --dist loadgroup --ignore-glob='*/test_twin*.py'
+	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore-glob='*/test_twin*.py'
 	$(MAKE) --no-print-directory twins
 
 quick: $(READY)  ## what can be asked after every edit: under two minutes on two cores

@@ -25,17 +25,10 @@ QUICK = (  # though their folder is above
 )  # fmt: skip
 
 
-TOGETHER = ("test_cluster.py", "cli/test_typed.py")  # their processes are started once; long, so they come first
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items):
-    """Mark what is long, by file, and what one process is to do."""
+    """Mark what is long, by file."""
     here = Path(__file__).parent
     for item in items:
         name = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
         if name.startswith(LONG) and name not in QUICK:
             item.add_marker(pytest.mark.long)
-        if name in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=lambda item: not any(item.iter_markers("xdist_group")))
