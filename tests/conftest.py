@@ -25,10 +25,14 @@ QUICK = (  # though their folder is above
 )  # fmt: skip
 
 
+FIRST = ("cli/test_typed.py", "test_cluster.py")  # the longest tests, so that none is alone at the end
+
+
 def pytest_collection_modifyitems(items):
-    """Mark what is long, by file."""
+    """Mark what is long, by file, and begin with the longest."""
     here = Path(__file__).parent
     for item in items:
         name = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
         if name.startswith(LONG) and name not in QUICK:
             item.add_marker(pytest.mark.long)
+    items.sort(key=lambda item: not item.path.as_posix().endswith(FIRST))
