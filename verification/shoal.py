@@ -110,9 +110,7 @@ def last_rounds():
                 check(f"incast of {m} in {n} nodes, {k} rounds", over[-1], 1, 0.003)
         print(f"{n:5} {m:7} " + " ".join(f"{ratio:6.4f}" for ratio in over))
 
-    print(
-        "\nThe same for the 130 KB of Fig. 13 (4.54 rounds), 64 senders among 512 nodes, by values of feedback in a header\n"
-    )
+    print("\nThe same for the 130 KB of Fig. 13, 4.54 rounds, 64 senders among 512 nodes, by values of feedback\n")
     for values in (1, 2):
         fabric = replace(rack(512), feedback=values)
         flows = Incast(fan_in=64, bytes=130 * KB).draw(nodes=512, link=fabric.link, seed=1)

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from weft.errors import require
 from weft.fabrics.crossbar import Crossbar
 from weft.fabrics.merchant.groomer import Frames, Groomer
-from weft.units import Gbps, Rate, Size, Time, param
+from weft.parameters import like
+from weft.units import Rate, Size, Time, param
 from weft.workload.traffic import TRAFFIC
 
 MOST = 10**9  # cycles or slots of a check
@@ -280,16 +281,12 @@ class ShoalDrive:
 class EepGates:
     """The groomer: ports onto one faster link and back, segment by segment (EEP) or storing whole frames (802.1ad)."""
 
-    protocol: Literal["eep", "802.1ad"] = param("eep", "how frames cross the fast link")
-    ports: int = param(4, "ports of the lower rate")
-    link: Rate = param(1 * Gbps, "rate of a port")
-    trunk: Rate = param(10 * Gbps, "rate of the fast link")
-    overclock: float | None = param(
-        None, "percent by which the fast link runs faster; the overhead, if needed, unless given"
-    )
-    playout: Time | None = param(
-        None, "time from the first EEP frame to the Ethernet frame it begins; the least proved enough unless given"
-    )
+    protocol: Literal["eep", "802.1ad"] = like(Groomer, "protocol")
+    ports: int = like(Groomer, "ports")
+    link: Rate = like(Groomer, "link")
+    trunk: Rate = like(Groomer, "trunk")
+    overclock: float | None = like(Groomer, "overclock")
+    playout: Time | None = like(Groomer, "playout")
     buffer: Size | None = param(
         None, "bytes that a port holds before and after the fast link; 256, and 16384 in 802.1ad, unless given"
     )
