@@ -8,13 +8,18 @@ left out. The last column says whether all flows ended at the same moments. `--q
     ring      all-reduce of 1 GB among 512 nodes of a Shoal rack, its first steps; at least 0.8 of the independent rate
     small     flows of some cells in chains on each kind of kernel, every flow with a predecessor; at most 5 % slower
 
-`--before DIR` runs a table in which nobody waits with the sources in DIR/src as well, in processes of their own that
-take turns with ours: an older checkout shows what the mechanism costs those who do not use it.
+`--without` runs tables in which nobody waits with a copy of the source as well, from which every question about waiting
+is cut out, in processes of their own that take turns with ours: what the mechanism costs those who do not use it.
+`--before DIR` does the same with the sources in DIR/src, an older checkout.
 """
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from statistics import median
 from time import process_time
 
@@ -70,33 +75,107 @@ def compare(name, fabric, flows, until, turns):
     print(f"{name:34} {len(flows):8,} {done:8,} {waiting:9.2f} {alone:11.2f} {ratio:6.3f}  {same}", flush=True)
 
 
+QUESTIONS = {  # file below src/weft -> (what it asks about flows that wait, what is left without that)
+    "hosts/flow.py": [
+        (
+            "        if s.waits_size > 0:\n"
+            "            s.coming = calendar.release(waits(s), successors(s), s.coming, flow.id, s.now)\n",
+            "",
+        )
+    ],
+    "hosts/loop.py": [
+        (
+            "        if s.coming != coming:  # an event has released a flow\n"
+            "            limit, coming = last_before(s, until), s.coming\n",
+            "",
+        ),
+        (" and coming == 0:", ":"),
+        ("    if s.coming > 0:\n        until = min(until, waits(s)[0, calendar.TIME] - 1)\n", ""),
+        ("if s.next_flow < s.known and traffic_at(s, s.next_flow).start <= s.now:", "if True:"),
+    ],
+    "fabrics/crossbar/kernel.py": [
+        (
+            "            if waits.shape[0] > 0:\n"
+            "                count[Count.HEAPED] = release(waits, successors, count[Count.HEAPED], f, slot + 1)\n",
+            "",
+        ),
+        ("        if s.count[Count.HEAPED] > 0:\n            due = min(due, s.waits[0, TIME])\n", ""),
+    ],
+    "fabrics/crossbar/arrivals.py": [("count[Count.HEAPED] > 0 and waits[0, TIME] <= slot", "False")],
+    "fabrics/shoal/rules.py": [
+        ("    if tally[HEAPED] > 0 and state.waits[0, TIME] <= slot:\n        return state.waits[0, FLOW]\n", ""),
+        (
+            "    if f < plan.numbers[KNOWN]:\n        tally[KNOWN_STARTED] += 1\n",
+            "    if True:\n        tally[KNOWN_STARTED] += 1\n",
+        ),
+        ("    if tally[HEAPED] > 0:\n        slot = min(slot, state.waits[0, TIME])\n", ""),
+        (
+            "        if state.waits.shape[0] > 0:\n"
+            "            state.tally[HEAPED] = release("
+            "state.waits, state.successors, state.tally[HEAPED], f, slot + 1)\n",
+            "",
+        ),
+    ],
+}
+
+
+def without(home):
+    """A copy of the source below `home` in which nobody can wait."""
+    shutil.copytree(Path(weft.__file__).parents[1], home / "src")
+    for name, cuts in QUESTIONS.items():
+        path = home / "src" / "weft" / name
+        text = path.read_text()
+        for old, new in cuts:
+            if text.count(old) != 1:
+                sys.exit(f"{name} must ask once {old!r}, not {text.count(old)} times")
+            text = text.replace(old, new)
+        path.write_text(text)
+
+
 def nobody(quick):
-    """CPU seconds of a table in which nobody waits: many small flows, so that ends count."""
-    flows = Poisson(load=0.8, sizes="fixed:1KB", flows=20_000 if quick else 200_000)
-    rack = weft.Shoal(nodes=64)
-    table = flows.draw(nodes=64, link=rack.link, seed=1)
-    timed(rack, table, 1 * us)
-    return min(timed(rack, table, None)[0] for _ in range(3))
+    """name -> CPU seconds of tables in which nobody waits: many small flows, so that ends count."""
+    spent = {}
+    for name, fabric in (
+        ("shoal of 64", weft.Shoal(nodes=64)),
+        ("crossbar of 16", weft.Crossbar(ports=16)),
+        ("ndp, 64 hosts", weft.Packet(hosts=64, transport="ndp")),
+        ("dctcp, 64 hosts", weft.Packet(hosts=64, transport="dctcp")),
+    ):
+        flows = Poisson(load=0.6, sizes="fixed:1KB", flows=20_000 if quick else 200_000)
+        table = flows.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
+        timed(fabric, table, 1 * us)
+        seconds, seen = min((timed(fabric, table, None) for _ in range(9)), key=lambda taken: taken[0])
+        spent[name] = seconds, int(seen.finish.sum())
+    return spent
 
 
 def against(folder, quick):
-    """Print what nobody's waiting costs, in turns with another checkout."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    best = {here: float("inf"), folder: float("inf")}
+    """Print what nobody's waiting costs, in turns with another source; the last column is that of the ends of flows."""
+    here = str(Path(weft.__file__).parents[2])
+    best = {}
     for _ in range(2 if quick else 4):
-        for place in best:
+        for place in (here, folder):
             command = [sys.executable, __file__, "--nobody", *(["--quick"] if quick else [])]
             environment = os.environ | {"PYTHONPATH": os.path.join(place, "src")}
             out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-            best[place] = min(best[place], float(out))
-    ours, theirs = best.values()
-    print(f"nobody waits: {ours:.3f} s here, {theirs:.3f} s there, {ours / theirs:.3f} times")
+            for name, (seconds, ends) in json.loads(out).items():
+                best.setdefault(name, {}).setdefault(place, []).append((seconds, ends))
+    print("nobody waits                           s here    s there  ratio  events")
+    for name, places in best.items():
+        ours, theirs = (min(runs) for runs in (places[here], places[folder]))
+        same = "same" if ours[1] == theirs[1] else "other"
+        print(f"{name:34} {ours[0]:10.3f} {theirs[0]:10.3f} {ours[0] / theirs[0]:6.3f}  {same}", flush=True)
 
 
 def main():
     quick = "--quick" in sys.argv[1:]
     if "--nobody" in sys.argv[1:]:
-        print(nobody(quick))
+        print(json.dumps(nobody(quick)))
+        return
+    if "--without" in sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as home:
+            without(Path(home))
+            against(home, quick)
         return
     print("                                      flows     done   M/s here  M/s without  ratio  events")
     turns = 5 if quick else 9

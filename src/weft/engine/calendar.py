@@ -12,7 +12,7 @@ columns of `waits`.
 
 import numpy as np
 
-from weft.engine.jit import inlined
+from weft.engine.jit import rare
 
 PENDING, FIRST, LAST, GAP, EARLIEST, TIME, FLOW = range(7)  # columns of `waits`
 COLUMNS = 8  # a row is a line of the cache
@@ -73,7 +73,7 @@ def limits(given: np.ndarray, laid: np.ndarray, edges: int):
     yield "waits", np.abs(given[:, [FIRST, LAST]] - laid[:, [FIRST, LAST]]), 0, 0  # whom a flow releases stays
 
 
-@inlined
+@rare
 def release(waits, successors, heaped, f, now):
     """Flow f has ended at `now`: count down those that wait for it. Returns how many are in the heap."""
     for k in range(waits[f, FIRST], waits[f, LAST]):
@@ -95,7 +95,7 @@ def release(waits, successors, heaped, f, now):
     return heaped
 
 
-@inlined
+@rare
 def pop(waits, heaped):
     """Take the first flow out of the heap of `heaped`, which the caller counts down; returns the flow."""
     first = waits[0, FLOW]

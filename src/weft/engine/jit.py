@@ -131,6 +131,9 @@ class _Kernel(JITCodeLibrary):
         for function in self._final_module.functions:
             if function.linkage == Linkage.linkonce_odr and not function.name.startswith("NRT_"):
                 function.linkage = Linkage.internal
+            if function.name.startswith(tuple(_rare)):
+                for attribute in ("noinline", "cold"):
+                    function.add_function_attribute(attribute)
         super()._optimize_final_module()
 
 
@@ -185,6 +188,16 @@ def bare(function):
 # it: two thirds of the time to compile. LLVM decides whether to inline it; unless told so, Numba would have it inlined
 # if a hot part is the first to call it.
 part = njit(_nrt=False, forceinline=False, **_internal)
+
+_rare: set[str] = set()  # how their names begin, mangled
+
+
+def rare(function):
+    """A part that stays a call and lies apart, for what most runs never reach: it takes no registers from the rest."""
+    names = [*function.__module__.split("."), function.__qualname__]
+    _rare.add("_ZN" + "".join(f"{len(name)}{name}" for name in names))
+    return part(function)
+
 
 # A part that LLVM must inline, for what runs with every event or cell: a call would push the seven words of every
 # array, and hide constants from the optimiser.
