@@ -1,6 +1,5 @@
 """The faults that are to be planted can be, in every room, and the page of what is promised says who notices each."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,7 @@ def test_there_are_thirty_over_all_rooms():
 
 def test_the_page_has_the_table_that_the_program_prints():
     rows = [line for line in PAGE.splitlines() if line.startswith(tuple(f"| {m['room']} | " for m in MUTANTS))]
-    assert [re.sub(r", not yet.* \|$", " |", row) for row in rows] == [
-        PROGRAM["row"](mutant, mutant["by"]) for mutant in MUTANTS
-    ]
+    assert rows == [PROGRAM["row"](mutant, mutant["by"]) for mutant in MUTANTS]
 
 
 @pytest.mark.parametrize(

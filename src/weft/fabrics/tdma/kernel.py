@@ -532,7 +532,7 @@ def _deliver(i, j, bytes_, before, step, arrived, fixed, state):
         part = min(bytes_ - used, fixed.size[f] - state.done[f])
         state.done[f] += part
         used += part
-        if state.done[f] == fixed.size[f]:
+        if state.done[f] >= fixed.size[f]:  # more is a fault, which a monitor is to name
             time = arrived if used == bytes_ else before + -(-used // mtu) * step
             state.head[i, j] = state.next[f]
             if state.head[i, j] < 0:
