@@ -98,7 +98,7 @@ def lab(tmp_path):
 
 def test_a_kernel_that_is_damaged_is_compiled_again(lab):
     folder, run = lab
-    kept = [path for path in folder.rglob("*") if path.is_file()]
+    kept = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
     assert {path.suffix for path in kept} == {".nbi", ".nbc"}
     for path in kept:
         good = path.read_bytes()
@@ -107,6 +107,42 @@ def test_a_kernel_that_is_damaged_is_compiled_again(lab):
             told = run()
             assert (told.returncode, told.stdout[:2], told.stderr) == (0, "8 ", ""), (path.name, len(bad), told)
         assert len(path.read_bytes()) == len(good)  # and kept again
+
+
+BOTH = """
+import sys, time
+import lab_both
+from weft.engine.jit import _Cache
+saved = _Cache.save_overload
+_Cache.save_overload = lambda *given: (print("compiles", flush=True), time.sleep(1), saved(*given))
+input()
+print(lab_both.twice(4))
+"""
+
+
+def test_two_processes_that_want_a_kernel_compile_it_once(tmp_path):
+    (tmp_path / "lab_both.py").write_text(KERNEL)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "WEFT_CACHE": str(tmp_path / "cache")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    both = [subprocess.Popen([sys.executable, "-c", BOTH], env=environment, text=True, **pipes) for _ in range(2)]
+    told = [None, None]
+    both[0].stdin.write("go\n")
+    both[0].stdin.flush()
+    assert both[0].stdout.readline() == "compiles\n"  # and keeps it a second later
+    told[1] = both[1].communicate("go\n")
+    told[0] = both[0].communicate()
+    assert told == [("8\n", ""), ("8\n", "")]
+
+
+def test_a_process_that_dies_while_it_compiles_keeps_nobody_waiting(tmp_path):
+    (tmp_path / "lab_both.py").write_text(KERNEL)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "WEFT_CACHE": str(tmp_path / "cache")}
+    dying = BOTH.replace("time.sleep(1)", "__import__('os')._exit(3)")
+    for program, code, out in ((dying, 3, "compiles\n"), (BOTH, 0, "compiles\n8\n")):
+        told = subprocess.run(
+            [sys.executable, "-c", program], env=environment, input="go\n", capture_output=True, text=True
+        )
+        assert (told.returncode, told.stdout) == (code, out)
 
 
 def test_an_index_that_was_planted_in_numbas_form_runs_nothing(lab, tmp_path):

@@ -7,10 +7,13 @@ can write (`weft.cache`); what is damaged there is compiled again.
 """
 
 import ctypes
+import fcntl
+import os
 import pickle
 import sys
 from functools import cache
 from hashlib import sha256
+from time import monotonic, sleep
 
 import numba
 from llvmlite.binding import Linkage
@@ -75,8 +78,14 @@ class _Files(IndexDataCacheFile):
 COMPILING = 250_000_000  # bytes that it takes to compile a kernel: 230 MB for packet networks, 90 MB for a rack
 
 
+PATIENCE = 120  # s to wait for another process that compiles the same; kernels take a tenth of that to half
+
+
 class _Cache(FunctionCache):
-    """Numba's cache of a kernel, on such files; what is not there is compiled only if there is room for that."""
+    """Numba's cache of a kernel, on such files; what is not there is compiled only if there is room for that.
+
+    And by one process at a time: others that want the same kernel wait, and find it.
+    """
 
     def __init__(self, function):
         super().__init__(function)
@@ -86,11 +95,43 @@ class _Cache(FunctionCache):
             source_stamp=self._impl.locator.get_source_stamp(),
         )
 
+        self._claim = None
+
     def load_overload(self, sig, target_context):
         found = super().load_overload(sig, target_context)
         if found is None:
             memory.fits("compiling a kernel, once on this machine,", memory.taken() + COMPILING)
+            if self._wait(sig):
+                found = super().load_overload(sig, target_context)
         return found
+
+    def save_overload(self, sig, data):
+        super().save_overload(sig, data)
+        self._give_back()
+
+    def _wait(self, sig) -> bool:
+        """Claim the compiling of a signature, which ends with this process at the latest; True if others had it."""
+        self._give_back()  # of what could not be compiled
+        name = f"{self._impl.filename_base}.{sha256(str(sig).encode()).hexdigest()[:16]}.lock"
+        waited, end = False, monotonic() + PATIENCE
+        try:
+            self._impl.locator.ensure_cache_path()
+            self._claim = open(os.path.join(self._cache_path, name), "ab")  # noqa: SIM115
+            while monotonic() < end:
+                try:
+                    fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    waited = True
+                    sleep(0.05)
+        except OSError:  # a file system without locks: then all compile, and the last one's stays
+            pass
+        return waited
+
+    def _give_back(self):
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
 
 
 # What a pointer to a part leads to, should Python call one: a TypeError where there would be a crash.
