@@ -1,7 +1,7 @@
 """Kernel and twin must move the same cells in the same slots; with NUMBA_BOUNDSCHECK=1 no index may be out of range."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from runs import carry
 
@@ -13,6 +13,7 @@ from weft.workload.flows import Flows
 from weft.workload.traffic import Bernoulli, Diagonal, HotOutput, LogDiagonal, Multicast, OnOff, Unbalanced
 
 KINDS = ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq")
+EMULATING = ("ccf", "lihp")  # output queueing
 SLOTS = st.integers(1, 60)
 LOADS = st.sampled_from([0.3, 0.7, 0.9, 1.0])
 FOREVER = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -65,7 +66,8 @@ def agree(fabric, traffic, seed):
     return drawn, state, seen, twin
 
 
-@given(switches(), traffics, st.integers(0, 2**32))
+@given(switches(flow_control=(None, True, False)), traffics, st.integers(0, 2**32))
+@example(Crossbar(ports=6, flow_control=False), LogDiagonal(load=1.0, slots=60), 1)  # a line carries one cell a slot
 @FOREVER
 def test_kernel_moves_the_same_cells_as_the_reference(fabric, traffic, seed):
     _, state, _, twin = agree(fabric, traffic, seed)
@@ -86,7 +88,8 @@ def test_kernel_copies_multicast_cells_as_the_reference_does(fabric, traffic, se
     agree(fabric, traffic, seed)
 
 
-@given(switches(buffers=["cioq"], schedulers=["ccf", "lihp"]), traffics, st.integers(0, 2**32))
+@given(switches(buffers=["cioq"], schedulers=EMULATING), traffics, st.integers(0, 2**32))
+@example(Crossbar(ports=8, buffers="cioq", scheduler="ccf", depth=4), Bernoulli(load=0.9, slots=60), 1)  # full outputs
 @settings(FOREVER, max_examples=60)
 def test_kernel_emulates_as_the_reference_does(fabric, traffic, seed):
     agree(fabric, traffic, seed)
@@ -103,7 +106,11 @@ def test_kernel_releases_flows_as_the_reference_does(fabric, data, seed):
     assert (released[done] >= 0).all() and ((seen.finish - released)[done] >= fabric.ideal(flows)[done]).all()
 
 
-@given(switches(flow_control=[None, False]), st.data(), st.integers(0, 2**32))
+@given(
+    switches(flow_control=[None, False]) | switches(buffers=["cioq"], schedulers=EMULATING, flow_control=[None, False]),
+    st.data(),
+    st.integers(0, 2**32),
+)
 @FOREVER
 def test_kernel_carries_flows_as_the_reference_does(fabric, data, seed):
     n = fabric.ports
