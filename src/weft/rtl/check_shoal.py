@@ -256,7 +256,7 @@ def compared(rack: Rack, expected: Expected, seen, slots: int):
 
 
 def fingerprint(rack: Rack, recorder: Recorder, seen, slots: int) -> str:
-    """The fingerprint of what the gates took in, cell by cell, in the models' order."""
+    """The fingerprint of what the gates took in, cell by cell."""
     print_, peers, d = Fingerprint(), rack.rounds.peers()[:, 0], rack.delay
     heard, valid = seen["heard"], seen["heard_valid"]
     for t in range(slots):
@@ -274,7 +274,7 @@ def fingerprint(rack: Rack, recorder: Recorder, seen, slots: int) -> str:
             seq = header >> HEADER.offset("seq") & (1 << SEQ) - 1
             flow = next((f for slot, f in reversed(recorder.flow_of.get((src, dst, seq), ())) if slot <= t - d), 0)
             hop = 0 if dst != j else 1 if src == i else 2
-            print_.fold(t, flow << 20 | j << 2 | hop)
+            print_.add(t, flow << 20 | j << 2 | hop)
     return str(print_)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.engine.bits import either, lowest, population
 from weft.engine.calendar import FAR, TIME, release
-from weft.engine.fingerprint import fold, folded
+from weft.engine.fingerprint import add, mixed
 from weft.engine.jit import bare, inlined
 from weft.engine.random import mix, origin, step, word
 from weft.fabrics.crossbar import arrivals, emulation, schedulers, stages
@@ -55,7 +55,7 @@ def note(number, slot, warmup, gone, delay, last, per_output, print_, count):
                 waited = ceiling
             delay[waited] += 1
         per_output[j] += measured
-        fold(print_, now << _32 | gone[IN, k] << _16 | j, stamp)
+        add(print_, now << _32 | gone[IN, k] << _16 | j, stamp)
         count[Count.CLASHES] += np.int64(last[j] > slot)
         last[j] = slot + 1
     count[Count.DELIVERED] += number
@@ -523,7 +523,9 @@ def sprint(state, stop):
             desk[_WANT + j] ^= np.uint64(q & _MANY == _0) << i
             desk[_SENT + j] += measured
             stamp = cell >> _32
-            x, y = folded(x, y, now << _32 | i << _16 | j, stamp)
+            more, yet_more = mixed(now << _32 | i << _16 | j, stamp)
+            x += more
+            y += yet_more
             waited = now - stamp
             if waited < common:
                 delay[waited] += 1

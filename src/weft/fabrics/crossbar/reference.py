@@ -50,7 +50,7 @@ class Log:
     def fingerprint(self) -> str:
         print_ = Fingerprint()
         for slot, i, j, born in self.moves:
-            print_.fold(slot << 32 | i << 16 | j, born)
+            print_.add(slot << 32 | i << 16 | j, born)
         return str(print_)
 
 

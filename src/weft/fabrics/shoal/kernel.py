@@ -22,7 +22,7 @@ from typing import NamedTuple  # noqa: I001 (names in a block, not a column)
 import numpy as np
 
 from weft.engine.bits import at_most, either, lowest, population, prefetch
-from weft.engine.fingerprint import folded
+from weft.engine.fingerprint import mixed
 from weft.engine.jit import bare, inlined, part
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
@@ -573,7 +573,7 @@ def hear_again(plan, state, p, again, said):
 
 @part
 def sort(plan, state, slot, p, sent, senders):
-    """Take in the feedback, fold the fingerprint, and list the cells that go on and those that stay; says how many."""
+    """Take in the feedback, add to the fingerprint, list the cells that go on and those that stay; says how many."""
     numbers = plan.numbers
     leave, work, some, tally = state.leave, state.work, state.some, state.tally
     n, w, s = numbers[N], numbers[STRIDE], np.int64(plan.shift[p])
@@ -592,8 +592,10 @@ def sort(plan, state, slot, p, sent, senders):
             h = pair_of(about, w)
             leave[about] = min(np.int64(note >> _HALF) + (1 if state.left[at(j)] == h else 0), LATEST)
         what, h = sent[x + at(WHAT)], np.int64(sent[x + at(WHOSE)] & _LOW)
-        after, behind = folded(seen, known, slot, event(what & _FLOW, j, where_to >> _HALF & np.uint64(3)))
-        seen, known = either(h > 0, after, seen), either(h > 0, behind, known)
+        more, yet_more = mixed(slot, event(what & _FLOW, j, where_to >> _HALF & np.uint64(3)))
+        full = np.uint64(0) - np.uint64(h > 0)
+        seen += more & full
+        known += yet_more & full
         work[at(going)], some[at(staying)] = k, k
         going += np.int64(into != 0)
         staying += np.int64(into == 0) & np.int64(h > 0)

@@ -329,7 +329,7 @@ class ReferenceRack:
         self.nodes[pair.src].seats[pair.seat] = self.slot + (1 + self.feedback) * turn
 
     def fold(self, cell, j, hop):
-        self.fingerprint.fold(self.slot, cell.flow << 20 | j << 2 | hop)
+        self.fingerprint.add(self.slot, cell.flow << 20 | j << 2 | hop)
 
     # ------------------------------------------------------------------ laws
 
@@ -453,7 +453,7 @@ class ReleasedRack:
         if cell is None:
             return
         hop = 0 if cell.dst != j else 1 if cell.src == i else 2
-        self.fingerprint.fold(self.slot, cell.flow << 20 | j << 2 | hop)
+        self.fingerprint.add(self.slot, cell.flow << 20 | j << 2 | hop)
         if cell.dst != j:
             self.port[j][cell.dst].queue.append(cell)
             return

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.engine import fingerprint
-from weft.engine.fingerprint import fold
+from weft.engine.fingerprint import add
 from weft.engine.jit import bare, part
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal import arrays
@@ -324,9 +324,9 @@ def receive(plan, state, slot):
             tally[col.MAX_NODE] = max(tally[col.MAX_NODE], state.waiting[j])
             if length >= bound(state.incast, state.incast, d, j, True):
                 tally[col.OVER_BOUND] += 1
-            fold(state.print, slot, event(f, j, col.GOES_ON))
+            add(state.print, slot, event(f, j, col.GOES_ON))
             continue
-        fold(state.print, slot, event(f, j, col.DIRECT if own else col.RELAYED_BY))
+        add(state.print, slot, event(f, j, col.DIRECT if own else col.RELAYED_BY))
         state.free[tally[col.FREE]] = number
         tally[col.FREE] += 1
         tally[col.DELIVERED] += 1

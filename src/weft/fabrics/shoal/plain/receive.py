@@ -3,7 +3,7 @@
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.bits import lowest
-from weft.engine.fingerprint import fold
+from weft.engine import fingerprint
 from weft.engine.jit import hot, part
 from weft.fabrics.shoal.columns import (
     CHANNELS, CLASSES, COLLIDED, CORRUPTED, DELAY, DELIVERED, DIRECT, DISCARDED, DROPPED, DUPLICATES, EPOCH, FEEDBACK,
@@ -117,7 +117,7 @@ def queue_up(plan, state, slot, r, j, number):
     m = where(plan.place, numbers[HALF], n, j, d)
     row = (m * n + j) * classes + k
     if has(state.mute[m], j) or queue[row, LENGTH] >= plan.depth[k]:
-        fold(state.print, slot, event(flow_of(state, number), j, THROWN_AWAY))
+        fingerprint.add(state.print, slot, event(flow_of(state, number), j, THROWN_AWAY))
         if has(state.mute[m], j):
             tally[MOVED] = slot
             tally[DISCARDED] += 1
@@ -127,7 +127,7 @@ def queue_up(plan, state, slot, r, j, number):
             lose(plan, state, number)
             complain(state, j, r)
         return
-    fold(state.print, slot, event(flow_of(state, number), j, GOES_ON))
+    fingerprint.add(state.print, slot, event(flow_of(state, number), j, GOES_ON))
     if waits(queue, cell, row, h):
         tally[OVER_SUBFLOW] += 1
     append(queue, cell, row, number)
@@ -147,7 +147,7 @@ def arrive(plan, state, slot, i, j, number):
     pair, tally = state.pair, state.tally
     f, h = np.int64(state.cell[number, OF_FLOW]), np.int64(state.cell[number, OF_PAIR])
     seq = np.int64(state.cell[number, NUMBER])
-    fold(state.print, slot, event(flow_of(state, number), j, DIRECT if pair[h, SOURCE] == i else RELAYED_BY))
+    fingerprint.add(state.print, slot, event(flow_of(state, number), j, DIRECT if pair[h, SOURCE] == i else RELAYED_BY))
     give_back(state, number)
     if f < 0:
         acknowledge(plan, state, -1 - f, h, seq, slot)
