@@ -18,10 +18,12 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = {"kernel", "bare", "part", "hot", "inlined"}  # decorators of what becomes machine code
+KINDS = {"kernel", "bare", "part", "hot", "inlined", "rare"}  # decorators of what becomes machine code
+BESIDE = {"shoal": ["tests/fabrics/shoal/test_released.py"]}  # comparisons in tests of another name
 SHARED = {"packet": ("network",)}  # rooms whose kernels lie in another folder
 UNREACHABLE = {  # function -> why no comparison reaches all of it
     "inspect": "a monitor; tests/test_monitors.py and the laws of every room call it",
+    "look_through": "a monitor, as above",
     "rebase": "comes after 4,096 epochs; tests/fabrics/shoal/test_convert.py goes there",
 }
 COUNTER = '''
@@ -38,7 +40,7 @@ AT = TAKEN.ctypes.data
 
 
 @intrinsic
-def took(typingctx, number):
+def branch_taken(typingctx, number):
     """Count that branch `number` was taken."""
 
     def codegen(context, builder, signature, args):
@@ -77,7 +79,7 @@ class Counting(ast.NodeTransformer):
 
     def counted(self, body, line):
         self.places.append((self.file, self.inside, line))
-        call = ast.parse(f"took({len(self.places) - 1})").body
+        call = ast.parse(f"branch_taken({len(self.places) - 1})").body
         return call + body
 
     def visit_If(self, node):
@@ -107,7 +109,7 @@ def prepare(room: str, home: Path) -> list[tuple[str, str, int]]:
             tree = Counting(str(path.relative_to(home)), places).visit(tree)
             if len(places) > before:
                 first = next(k for k, node in enumerate(tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
-                tree.body.insert(first, ast.parse("from weft.engine.taken import took").body[0])
+                tree.body.insert(first, ast.parse("from weft.engine.taken import branch_taken").body[0])
                 path.write_text(ast.unparse(ast.fix_missing_locations(tree)))
     return places
 
@@ -115,6 +117,7 @@ def prepare(room: str, home: Path) -> list[tuple[str, str, int]]:
 def count(room: str) -> tuple[list, np.ndarray]:
     """(file, function, line) of every branch, and how often each was taken."""
     tests = sorted(str(path) for path in (ROOT / "tests/fabrics" / room).glob("test_twin*.py"))
+    tests += BESIDE.get(room, [])
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "src"
         shutil.copytree(ROOT / "src", home, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,5 +1,6 @@
 """Kernel and twin move the same cells, on random small racks. `make twins` runs this with bounds checking on."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,10 +41,10 @@ def racks(draw):
     return schedule, draw(flows_among(n)), options
 
 
-def drive(layout, advance, plan, budget=1 << 40):
-    """Run to the end, in strides of `budget`, growing what runs out."""
+def drive(layout, advance, plan, budget=1 << 40, until=1 << 50):
+    """Run to the end, or to slot `until`, in strides of `budget`, growing what runs out."""
     state = layout.make_state(plan)
-    while (why := advance(plan, state, 1 << 50, budget)) != col.DONE:
+    while (why := advance(plan, state, until, budget)) not in (col.DONE, col.REACHED):
         if why != col.SPENT:
             state = layout.grow(state, why)
     return state
@@ -111,6 +112,25 @@ def test_queues_of_any_length_keep_their_order():
     flows = [(i, 0, 60, 0) for i in range(1, 12)] + [(1, i, 30, 7) for i in range(2, 12)]
     state = agree(rounds(12, 2), flows)
     assert state.tally[col.MAX_QUEUE] > 4
+
+
+def test_the_monitor_reads_queues_of_any_length():
+    flows = [(i, 0, 60, 0) for i in range(1, 24)]
+    options = dict(delay=0, rules="paper", ready_queues=True, age_interval=0, sharing="round-robin")
+    plan = arrays.make_plan(rounds(24, 2), *columns(flows), **options)
+    state = drive(arrays, kernel.advance, plan, until=200)
+    long = np.flatnonzero(state.held & kernel.LENGTH > plan.numbers[col.DEPTH] + 1)
+    assert len(long) and tuple(kernel.inspect(plan, state)) == (0, 0)
+    state.spill[2 * long[0] + 1] += 1  # where the end of such a queue lies
+    assert kernel.inspect(plan, state)[1] > 0
+
+
+def test_tables_that_are_too_small_grow_and_move_the_same_cells(monkeypatch):
+    monkeypatch.setattr(arrays, "first_room", lambda plan: (2 * kernel.SEATS, 64))
+    monkeypatch.setattr(arrays.shapes, "__defaults__", (64,))  # of cells out of order
+    flows = [(0, 1, 400, 0)] + [(i, 1, 90, 0) for i in range(2, 30)] + [(i, i ^ 3, 1, 40 * i) for i in range(30)]
+    state = agree(rounds(32, 2), flows)
+    assert state.early.shape[1] > 1 and len(state.target) > 2 * kernel.SEATS and len(state.cell) > 64
 
 
 def test_a_cell_that_left_an_epoch_ago_is_not_counted_again():

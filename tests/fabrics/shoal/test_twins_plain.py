@@ -1,6 +1,7 @@
 """Kernel and twin lose, repeat and deliver the same cells when things go wrong. `make twins` checks every index."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,6 +116,19 @@ def same(plan, state, twin):
     assert tally[col.OVER_SUBFLOW] == twin.broken["subflow"]
     assert twin.unaccounted() == 0
     assert plain.inspect(plan, state)[1] == 0
+
+
+@pytest.mark.parametrize("timeout", [0, 40])
+def test_tables_that_are_too_small_grow_and_move_the_same_cells(monkeypatch, timeout):
+    monkeypatch.setattr(plain_arrays, "first_room", lambda plan: (1, 64))
+    monkeypatch.setattr(plain_arrays.make_state, "__defaults__", (0, 0, 64))  # of cells out of order
+    flows = [(0, 1, 400, 0)] + [(i, 1, 90, 0) for i in range(2, 30)] + [(i, i ^ 3, 1, 40 * i) for i in range(30)]
+    schedule = rounds(32, 2)
+    options = dict(delay=0, ready_queues=True, age_interval=0, sharing="round-robin", feedback=2)
+    plan, state, twin, why = carry(schedule, flows, options, ber=1e-4, timeout=timeout, until=1 << 20)
+    assert why == col.DONE
+    same(plan, state, twin)
+    assert state.early.shape[1] > 1 and len(state.target) > 1 and len(state.cell) > 64
 
 
 @settings(max_examples=60, deadline=None)
