@@ -102,6 +102,12 @@ def test_a_checkpoint_that_would_run_code_is_not_read(tmp_path):
         checkpoint.read(CALL)
 
 
+def test_a_checkpoint_whose_header_is_damaged_is_not_read(kept):
+    kept.path.write_bytes(kept.path.read_bytes().replace(b"'shape': (", b"'shape':  "))
+    with pytest.raises(BadResult, match=r"must be a checkpoint, not something that cannot be read$"):
+        kept.read(CALL)
+
+
 def test_nothing_is_left_beside_a_checkpoint(kept):
     assert os.listdir(kept.path.parent) == ["r.checkpoint"]
     kept.write({**CALL, "spent": {}}, ARRAYS, None)

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import stat
+import tokenize
 import tomllib
 import zipfile
 import zlib
@@ -129,6 +130,12 @@ def parquet(path, what: str, *, error=BadInput, raw: bytes | None = None):
         raise error(f"{path} must be {what}, not something that cannot be read: {said}") from None
 
 
+DAMAGED = (  # what zipfile and numpy raise when they are given one
+    OSError, ValueError, KeyError, EOFError, RuntimeError, TypeError, SyntaxError, OverflowError, NotImplementedError,
+    RecursionError, tokenize.TokenError, zipfile.BadZipFile,
+)  # fmt: skip
+
+
 def arrays(path, what: str, *, error=BadInput) -> dict[str, np.ndarray]:
     """The arrays of an npz file as `numpy.savez` writes it: stored, so that none is larger than the file."""
     try:
@@ -137,8 +144,7 @@ def arrays(path, what: str, *, error=BadInput) -> dict[str, np.ndarray]:
             return {entry.filename.removesuffix(".npy"): _array(file, entry) for entry in file.infolist()}
     except FileNotFoundError:
         raise error(f"{path} must be {what}, but there is no such file") from None
-    except (OSError, ValueError, KeyError, EOFError, RuntimeError, TypeError, SyntaxError, OverflowError,
-            NotImplementedError, RecursionError, zipfile.BadZipFile):  # zipfile and numpy raise them all  # fmt: skip
+    except DAMAGED:
         raise error(f"{path} must be {what}, not something that cannot be read") from None
 
 

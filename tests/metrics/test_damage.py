@@ -149,6 +149,12 @@ def test_the_sentence_names_the_value_that_is_of_another_kind(whole, inside, key
     assert refusal(whole, data) == f"{whole[0] / 'result.json'} {sentence}"
 
 
+def test_work_that_is_no_number_is_refused(whole):
+    data = json.loads(whole[2]["result.json"])
+    data["observed"]["work"]["slots"] = None
+    assert refusal(whole, data) == f"{whole[0] / 'result.json'}: observed.work.slots must be int or float, not None"
+
+
 # names
 
 

@@ -40,7 +40,7 @@ COMMON: dict = {
     "peak_rss_mb": NUMBER,
     "notes": (list,),
 }
-OBSERVED: dict = {"now_ps": (int,), "sections": (dict,), "work": {str: NUMBER}, "notes": (list,)}
+OBSERVED: dict = {"now_ps": (int,), "sections": (dict,), "work": {str: (int, float)}, "notes": (list,)}
 PROVENANCE: dict = {
     "fabric": {"kind": TEXT},
     "workload": {"kind": TEXT},
