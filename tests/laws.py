@@ -34,6 +34,9 @@ def the_time_series_end_in_what_was_seen(fabric, flows, seen):
     assert last["lost"] == seen.lost.total
     assert len(last.get("queued", ())) == len(bundle(fabric.queues())[1])
     assert sum(last.get("queued", ())) <= last["waiting"]
+    for name in seen.samples.keys() & {"busy_ps"}:
+        worked, time = np.diff(seen.samples[name], axis=0), np.diff(seen.samples["time_ps"])[:, None]
+        assert ((worked >= 0) & (worked <= time)).all() and worked.sum() > 0
     assert (last["delivered_bytes"] >= np.bincount(flows.dst, seen.received, flows.nodes)).all()
 
 

@@ -20,7 +20,7 @@ def show(
         Parameter(
             metavar="NAME",
             help="a time series: throughput, use, live, waiting, finished or lost; or a map with a "
-            "row each: heat, of destinations' links, or queues",
+            "row each: heat, of destinations' links, links, of all, or queues",
         ),
     ] = None,
     plot: Annotated[
@@ -51,6 +51,8 @@ def show(
         _print_steps(next(iter(results.values())), follow, common.json)
     elif series == "queues":
         _print_queues(next(iter(results.values())), common.json)
+    elif series == "links":
+        _print_links(next(iter(results.values())), common.json)
     elif series is not None and series != "heat":
         _print_series(results, series, common.json)
     elif len(results) == 1:
@@ -127,10 +129,28 @@ def _print_queues(result, json):
         print(f"{most[k]:>10,} at most, at {when} us  {number(float(mean[k])):>8} mean  {names[k]}")
 
 
+def _print_links(result, json):
+    """Print the busiest links, or all of them as JSON."""
+    from weft.report.series import link_table
+    from weft.report.tables import number
+    from weft.units import us
+
+    time, names, each = link_table(result)
+    if json:
+        rows = dict(zip(names, each.T.tolist(), strict=True))
+        print_json({"time_us": (time / us).tolist(), "links": rows}, dense=True)
+        return
+    most, mean = each.max(axis=0), each.mean(axis=0)
+    shown = sorted(range(len(names)), key=lambda k: (-mean[k], -most[k], k))[:FULLEST]
+    print(f"share of the time in which the {len(shown)} busiest of {len(names)} links send, over {len(each)} intervals")
+    for k in shown:
+        when = number(float(time[each[:, k].argmax()]) / us)
+        print(f"{mean[k]:>8.3f} mean  {most[k]:>6.3f} at most, from {when} us  {names[k]}")
+
+
 def _draw(results, series):
     from weft.report import plots
-    from weft.report.series import heat, queues
-    from weft.report.series import series as over_time
+    from weft.report import series as drawn
 
     named = results if len(results) > 1 else next(iter(results.values()))
     if series is None:
@@ -140,6 +160,4 @@ def _draw(results, series):
 
                 raise WeftError(f"completion times can be drawn of flows only, not of the cells of {name}")
         return plots.fct_cdf(named)
-    if series == "heat":
-        return heat(named)
-    return queues(named) if series == "queues" else over_time(named, show=series)
+    return getattr(drawn, series)(named) if series in drawn.MAPS else drawn.series(named, show=series)

@@ -216,7 +216,8 @@ class Run:
     def sample(self) -> dict:
         """Counts so far, for the time series: `delivered_bytes` of each node, `finished` flows, what is `waiting`.
 
-        `queued`, where a fabric names its `queues`: what waits in each, see `gathered`.
+        `queued`, where a fabric names its `queues`: what waits in each, see `gathered`. `busy_ps`, where these are its
+        links: how long each has sent.
         """
         raise NotImplementedError  # derived classes say it
 
@@ -228,6 +229,10 @@ class Run:
         """(rows,) int64: what waits in each of the fabric's `queues`; neighbours are added up where there are many."""
         rows, names = self._queue_rows
         return sums(rows, waiting, len(names))
+
+    def averaged(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The same for means: `values` are sums over as many links as `weights` says."""
+        return self.gathered(values) // np.maximum(self.gathered(weights), 1)
 
     def monitors(self, thorough: bool = True) -> dict[str, int]:
         """How often each law of the fabric was broken; a thorough look may take as long as a stride."""

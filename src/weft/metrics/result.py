@@ -218,7 +218,7 @@ class Result:
         return to_pandas(self.to_arrow())
 
     def plot(self, kind="fct", **options):
-        """A picture of the run: "fct", a map ("heat", "queues"), or a time series, such as "throughput" or "live"."""
+        """A picture: "fct", a map ("heat", "links", "queues"), or a time series, such as "throughput" or "live"."""
         if kind == "fct":
             return _report("plots").fct_cdf(self, **options)
         series = _report("series")

@@ -6,7 +6,8 @@ live         flows that have started and not finished
 waiting      cells or packets in queues
 finished, lost
 
-Two are maps, with a row each: `heat`, the use of every destination's link, and `queues`, what waits in every queue.
+Three are maps, with a row each: `heat`, the use of every destination's link, `links`, that of every link between nodes
+and switches, and `queues`, what waits in every queue.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from weft.report import drawing
 from weft.units import Gbps, us
 
 KINDS = ("throughput", "use", "live", "waiting", "finished", "lost")
-MAPS = ("heat", "queues")
+MAPS = ("heat", "links", "queues")
 LABELS = {
     "throughput": "throughput per destination (Gb/s)", "use": "share of a destination's link", "live": "live flows",
     "waiting": "{unit} in queues", "finished": "finished flows", "lost": "{unit} lost",
@@ -137,16 +138,36 @@ def queues(result, *, title=None, foot=None) -> drawing.Plot:
     return _map(result, time, edges, names, each, most=None, foot=foot, **what)
 
 
+@drawing.styled
+def links(result, *, title=None, foot=None) -> drawing.Plot:
+    """How long each link sent, of the time that passed, a row per link: where paths are shared badly."""
+    time, names, each = link_table(result)
+    what = {"label": "share of the time in which it sends", "rows": "link", "column": "use"}
+    middle = (time[1:] + time[:-1]) / 2
+    return _map(result, middle, time, names, each, most=1, foot=foot, title=title or "Use of links", **what)
+
+
+def link_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """(moments in ps, names of links, share of the time from each moment to the next in which each link sends)."""
+    time, names, busy = _table(result, "busy_ps", "links")
+    time, busy = _even(time, busy)
+    return time, names, np.diff(busy, axis=0) / np.diff(time)[:, None]
+
+
 def queue_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
     """(moments in ps, names of queues, what waited: a row per moment and a column per queue)."""
+    return _table(result, "queued", "queues")
+
+
+def _table(result, column, what):
     samples = result.observation.samples
     if len(samples.get("time_ps", ())) < 2:
         raise BadInput("a series must have at least two samples, not a run that was over before the first")
-    if "queued" not in samples:
-        raise BadInput("queues must be in the samples of a result: this fabric has none, or the result is too old")
-    names = bundle(_fabric(result, "queues").queues())[1]
-    each = samples["queued"]
-    require(len(names) == each.shape[1], "queues", f"the {len(names)} that the fabric names", each.shape[1])
+    if column not in samples:
+        raise BadInput(f"{what} must be in the samples of a result: this fabric has none, or the result is too old")
+    names = bundle(_fabric(result, what).queues())[1]
+    each = samples[column]
+    require(len(names) == each.shape[1], what, f"the {len(names)} that the fabric names", each.shape[1])
     return samples["time_ps"], names, each
 
 

@@ -100,13 +100,18 @@ class NetworkRun(HostedRun):
     def sample(self):
         ports = self.state.ports
         waiting = ports["packets"] + ports["packets_high"]
-        queued = waiting if len(waiting) <= QUEUES else sums(ports["frm"], waiting, self.fabric.graph.nodes)
+        until = np.where(self.world["lazy"] & (waiting > 0), self.now, np.minimum(ports["busy"], self.now))
+        each = waiting, until - ports["idle"], np.ones(len(ports), np.int64)
+        if len(ports) > QUEUES:
+            each = tuple(sums(ports["frm"], values, self.fabric.graph.nodes) for values in each)
+        queued, busy, links = each
         return {
             "delivered_bytes": self.state.hosts["delivered"],
             "finished": self.finished,
             "waiting": waiting.sum(),
             "lost": self.lost.total,
             "queued": self.gathered(queued),
+            "busy_ps": self.averaged(busy, links),
         }
 
     def stalled(self):

@@ -57,7 +57,8 @@ PORT = np.dtype(
         ("pauses", "i8"),
         ("paused_at", "i8"),
         ("paused_for", "i8"),
-        ("", "i8", (2,)),
+        ("idle", "i8"),  # ps until `busy` in which nothing was sent
+        ("", "i8"),
     ]
 )
 

@@ -91,6 +91,8 @@ def accept_fifo(s, r, k):
         return
     backlog = port.busy - now
     if backlog < 0:
+        port.idle -= backlog
+        port.busy = now
         backlog = np.int64(0)
     took = wire_time(port, p.size)
     if port.host == 0:
@@ -252,6 +254,7 @@ def begin(s, k, at):
             s.has_room = np.int64(port.frm)
     else:
         return
+    port.idle += at - port.busy
     port.busy = at + wire_time(port, p.size)
     p.port = k
     p.epoch = port.epoch
@@ -454,6 +457,7 @@ def fail(s, k):
         settle(s, k)
     port.up = 0
     port.epoch += 1
+    port.idle += max(s.now - port.busy, 0)
     port.busy = s.now
     if s.queue == DROPTAIL:  # what is on its way is lost when it would have arrived, each at its own time
         while port.packets > 1:

@@ -95,6 +95,7 @@ def _cast_out(s, src):
         if mask != 0:
             port = port_at(s, port_of(s)[node, branch(s)[mask, tree]] ^ 1)
             if port.up == 1:
+                port.idle += max(s.now - port.busy, 0)
                 port.busy = max(port.busy, s.now) + s.broadcast_time
 
 

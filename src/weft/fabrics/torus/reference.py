@@ -295,7 +295,7 @@ class Network(Hosts):
             hops[node] = hops[parent] + 1
             port = self.ports[int(self.grid.port[node, p]) ^ 1]
             if port.up:
-                port.busy = max(port.busy, self.now) + took
+                port.worked(max(port.busy, self.now), took)
         return self.now + max(hops.values()) * (took + self.fabric.delay)
 
     def class_of(self, f):

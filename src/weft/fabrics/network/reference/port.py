@@ -21,6 +21,7 @@ class Port:
         self.rate, self.delay = int(graph.rate[k // 2]), int(graph.delay[k // 2])
         self.host = self.frm < graph.hosts
         self.busy, self.failures, self.up = 0, 0, True
+        self.sent = 0  # ps until `busy` in which it sent
         self.lazy = set_.queue in ("trim", "priority") and not set_.share
         self.fifo = set_.queue == "droptail" and not set_.share  # the moment a packet leaves is known when it comes
         self.data, self.headers = deque(), deque()
@@ -62,10 +63,15 @@ class Port:
                 return net.lose(packet)
             if packet.kind == "data":
                 self.mark(packet, backlog)
-        self.busy = net.now + backlog + took
+        self.worked(net.now + backlog, took)
         packet.crossed_in = self.failures
         net.at(self.busy + self.delay, lambda: net.arrive(packet, self))
         return None
+
+    def worked(self, since, took):
+        """The port sends from `since` on, for `took`."""
+        self.busy = since + took
+        self.sent += took
 
     @staticmethod
     def held(queue):
@@ -197,7 +203,7 @@ class Port:
             self.unhold(packet)
         else:
             return
-        self.busy = at + wire_time(packet.size, self.rate)
+        self.worked(at, wire_time(packet.size, self.rate))
         packet.crossed_in = self.failures
         net.at(self.busy + self.delay, lambda: net.arrive(packet, self))
         if self.headers or (self.data and not self.paused):
@@ -207,7 +213,9 @@ class Port:
 
     def fail(self):
         self.settle()
-        self.up, self.failures, self.busy = False, (self.failures + 1) % 256, self.net.now
+        self.up, self.failures = False, (self.failures + 1) % 256
+        self.sent -= max(self.busy - max(self.net.now, 0), 0)  # it breaks off
+        self.busy = self.net.now
         while self.headers:
             self.net.lose(self.headers.popleft())
         while self.data:
