@@ -10,25 +10,48 @@ from hypothesis import strategies as st
 
 from weft.errors import BadInput, ScheduleConflict
 from weft.rtl import gates
-from weft.rtl.check_shoal import check, packed
+from weft.rtl.check_shoal import CYCLE, Broken, as_bits, check, commands, drive, expect, packed, split
 from weft.rtl.designs import NicGates, ShoalGates, SwitchGates
-from weft.rtl.shoal_header import FIELDS, HeaderDecoder, HeaderEncoder, next_remainder
+from weft.rtl.shoal_header import HeaderDecoder, HeaderEncoder, fields_of, next_remainder
 from weft.rtl.shoal_nic import Nic
 from weft.rtl.shoal_rack import Host, Rack
 from weft.rtl.shoal_switch import LINK, CircuitSwitch
 from weft.rtl.simulate import Simulation
 from weft.wire.crc import CRC8_SAE_J1850
-from weft.wire.shoal import CRC, HEADER, Cell, decode
+from weft.wire.shoal import CRC, Cell, decode, header
 
 LENIENT = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 DESIGNS = [
-    ShoalGates(nodes=4, ports=4, delay=0, seats=14, cell=24),  # both directions of a link in one slot
+    ShoalGates(nodes=4, ports=4, delay=0, seats=14, cell=24, feedback=1),  # both directions of a link in one slot
     ShoalGates(nodes=3, ports=4, delay=0, seats=14, cell=64, age_interval=2),
-    ShoalGates(nodes=5, ports=4, delay=2, seats=14, cell=32, age_interval=0),
+    ShoalGates(nodes=5, ports=4, delay=2, seats=14, cell=32, age_interval=0, channels=2),
     ShoalGates(
         nodes=4, ports=4, delay=5, latency=32, seats=14, cell=16, schedule="rotation"
     ),  # an answer takes several epochs
+    ShoalGates(nodes=4, ports=4, delay=0, seats=14, cell=16, channels=3, failures=True),
+    ShoalGates(nodes=5, ports=4, delay=1, seats=14, cell=16, feedback=1, failures=True),
 ]
+
+
+@st.composite
+def plans(draw, design):
+    """What fails, in words, some of it at once and some within an epoch of the rest."""
+    slot = design.component().slot_cycles * CYCLE
+    n, leaves = design.nodes, -(-design.nodes // 2)
+    way, plane = st.sampled_from(["", " upward", " downward"]), st.integers(0, design.channels - 1)
+    what = st.one_of(
+        st.integers(0, n - 1).map(lambda i: f"node {i}"),
+        st.tuples(st.integers(0, n - 1), way).map(lambda x: f"link {x[0]}{x[1]}"),
+        st.tuples(st.integers(0, leaves - 1), st.integers(0, 1), way).map(lambda x: f"uplink {x[0]}.{x[1]}{x[2]}"),
+        st.integers(0, leaves - 1).map(lambda a: f"leaf {a}"),
+        st.tuples(plane, st.integers(0, 1)).map(
+            lambda x: f"plane {x[0]} spine {x[1]}" if design.channels > 1 else f"spine {x[1]}"
+        ),
+    )
+    entry = st.tuples(what, st.integers(0, 100))
+    once = lambda one: one[0].removesuffix(" upward").removesuffix(" downward")  # noqa: E731
+    entries = draw(st.lists(entry, min_size=1, max_size=3, unique_by=once))
+    return ", ".join(f"{name} at {at * slot}ps" for name, at in entries)
 
 
 @st.composite
@@ -38,23 +61,63 @@ def cases(draw):
     pair = st.tuples(st.integers(0, n - 1), st.integers(1, n - 1)).map(lambda p: (p[0], (p[0] + p[1]) % n))
     flow = st.tuples(pair, st.integers(1, 30), st.just(0) | st.integers(0, 150))
     flows = draw(st.lists(flow.map(lambda f: (*f[0], f[1], f[2])), min_size=1, max_size=14))
-    return design, sorted(flows, key=lambda f: f[3]), draw(st.integers(1, 250))
+    plan = draw(st.none() | plans(design)) if design.failures else None
+    return design, sorted(flows, key=lambda f: f[3]), draw(st.integers(1, 250)), plan
 
 
 @given(cases())
 @LENIENT
 def test_gates_twin_and_kernel_send_the_same_cells_on_every_link(case):
-    design, flows, slots = case
-    report = check(design.component(), flows, slots)
+    design, flows, slots, plan = case
+    rack = design.component()
+    report = check(rack, flows, slots, broken=None if plan is None else Broken.plan(rack, plan))
     assert report.agree, report.first_difference
     assert report.compared_with == {"reference": slots, "kernel": slots}
+
+
+def test_a_node_that_is_missed_is_told_of_and_what_was_for_it_is_discarded_and_repeated():
+    rack = DESIGNS[5].component()
+    flows = [(0, 4, 40, 0), (1, 4, 40, 0), (2, 3, 40, 0)]
+    broken = Broken.plan(rack, f"link 4 at {40 * rack.slot_cycles * CYCLE}ps")
+    expected = expect(rack, flows, 400, broken)
+    seen, _ = drive(rack, commands(rack, expected.recorder, 400, broken))
+    assert seen["failed"][-1].tolist() == [16, 16, 16, 16, 15]  # all miss node 4, which misses all
+    assert seen["discarded"][-1].sum() == expected.recorder.lost["discarded"] > 0
+    assert expected.recorder.repeats > 0 and seen["corrupt"][-1].sum() == 0
+    assert seen["delivered"][-1, 3] == 40 - expected.recorder.undelivered[2] > 30  # but for what node 4 had to pass on
+    assert check(rack, flows, 400, broken=broken).agree
+
+
+def test_gates_know_no_repair():
+    rack = DESIGNS[5].component()
+    says = r"^fail must be of parts that stay down, as gates know no repair, not 'node 1 at 1us until 2us'$"
+    with pytest.raises(BadInput, match=says):
+        Broken.plan(rack, "node 1 at 1us until 2us")
+    with pytest.raises(BadInput, match=r"^nodes must be at most 53 where headers carry news of failures, not 64$"):
+        NicGates(nodes=64, failures=True).component()
+
+
+def test_a_nic_that_does_not_say_whom_it_misses_is_found(monkeypatch):
+    from weft.rtl import shoal_nic
+
+    class Quiet(shoal_nic.HeaderDecoder):
+        def elaborate(self, platform):
+            m = super().elaborate(platform)
+            m.d.comb += self.failed.eq(0)  # as if the news had not been read
+            return m
+
+    monkeypatch.setattr(shoal_nic.Nic, "decoder", Quiet)
+    design = replace(DESIGNS[5], seats=4)
+    wrong = Rack(**design._options(), ports=4, seats=4)
+    flows = [(i, 4, 60, 0) for i in range(3)]
+    broken = Broken.plan(wrong, "link 4 downward")
+    report = check(design.component(), flows, 80, design=wrong, broken=broken)
+    assert not report.agree and report.first_difference.signal.startswith("sent[")
 
 
 def test_incast_fills_a_queue_to_the_bound_and_no_further():
     rack = DESIGNS[0].component()
     flows = [(i, 3, 200, 0) for i in range(3)]
-    from weft.rtl.check_shoal import commands, drive, expect
-
     expected = expect(rack, flows, 900)
     seen, _ = drive(rack, commands(rack, expected.recorder, 900))
     assert seen["longest"][-1].max() == expected.recorder.max_queue == 3  # eq. (5): at most one more than the senders
@@ -90,13 +153,16 @@ def test_both_engines_carry_the_same_cells():
 
 # ---------------------------------------------------------------- header and checksum
 
-values = st.fixed_dictionaries({name: st.integers(0, (1 << width) - 1) for name, width in FIELDS.items()})
+LAYOUTS = [(1, 0), (2, 0), (2, 9)]  # values of feedback, nodes of which there is news
 
 
-@pytest.fixture(scope="module")
-def codec():
-    with Simulation(HeaderEncoder(64)) as encoder, Simulation(HeaderDecoder(64)) as decoder:
-        yield encoder, decoder
+@pytest.fixture(scope="module", params=LAYOUTS[::2], ids=str)
+def codec(request):
+    with (
+        Simulation(HeaderEncoder(64, *request.param)) as encoder,
+        Simulation(HeaderDecoder(64, *request.param)) as decoder,
+    ):
+        yield header(*request.param), encoder, decoder
 
 
 def remainder(payload):
@@ -105,52 +171,59 @@ def remainder(payload):
     return raw(CRC, 0, payload)
 
 
-@given(values=values, payload=st.binary(min_size=56, max_size=56), flip=st.integers(0, 8 * 64 - 1))
-@LENIENT
-def test_gates_make_and_read_the_bits_that_weft_wire_does(codec, values, payload, flip):
-    encoder, decoder = codec
-    flags = {name: bool(values[name]) for name in ("start", "end", "dropped")}
-    data = Cell(**values | flags, payload=payload).encode()
-    row = encoder.stimulus(1)
-    for name, value in (values | {"remainder": remainder(payload)}).items():
-        encoder.inputs.put(row, name, [value])
-    made = int(encoder.outputs.column(encoder.run(row), "header")[0])
-    assert made.to_bytes(8, "little") == data[:8]
+def test_gates_make_and_read_the_bits_that_weft_wire_does(codec):
+    layout, encoder, decoder = codec
+    fields, size = fields_of(layout), layout.size
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        values = {name: int(rng.integers(1 << width)) for name, width in fields.items()}
+        payload = rng.bytes(64 - size)
+        flags = {name: bool(values[name]) for name in ("start", "end", "dropped")}
+        data = Cell(**values | flags, payload=payload).encode(64, layout)
+        row = encoder.stimulus(1)
+        for name, value in (values | {"remainder": remainder(payload)}).items():
+            encoder.inputs.put(row, name, [value])
+        (made,) = as_bits(encoder.outputs.column(encoder.run(row), "header"))
+        assert made == split([int.from_bytes(data[:size], "little")])[0]
 
-    damaged = bytearray(data)
-    damaged[flip // 8] ^= 1 << flip % 8
-    for cell in (data, bytes(damaged)):
-        row = decoder.stimulus(1)
-        decoder.inputs.put(row, "header", [int.from_bytes(cell[:8], "little")])
-        decoder.inputs.put(row, "remainder", [remainder(cell[8:])])
-        out = decoder.run(row)
-        read, intact = decode(cell)
-        assert {name: int(decoder.outputs.column(out, name)[0]) for name in FIELDS} == {
-            name: int(getattr(read, name)) for name in FIELDS
-        }
-        assert bool(decoder.outputs.column(out, "intact")[0]) == intact == (cell == data)
-        assert bool(decoder.outputs.column(out, "empty")[0]) == read.empty
+        damaged = bytearray(data)
+        flip = int(rng.integers(8 * 64))
+        damaged[flip // 8] ^= 1 << flip % 8
+        for cell in (data, bytes(damaged)):
+            row = decoder.stimulus(1)
+            at = decoder.inputs.all["header"]
+            for k in range(at.words):
+                row[0, at.at + k] = int.from_bytes(cell[:size], "little") >> 32 * k & 0xFFFFFFFF
+            decoder.inputs.put(row, "remainder", [remainder(cell[size:])])
+            out = decoder.run(row)
+            read, intact = decode(cell, layout)
+            assert {name: int(decoder.outputs.column(out, name)[0]) for name in fields} == {
+                name: int(getattr(read, name)) for name in fields
+            }
+            assert bool(decoder.outputs.column(out, "intact")[0]) == intact == (cell == data)
+            assert bool(decoder.outputs.column(out, "empty")[0]) == read.empty
 
 
-def test_the_layout_in_gates_is_the_one_on_the_wire():
-    layout = HEADER.layout()
-    assert {name: (field.offset, field.width) for name, field in layout} == {
-        name: (HEADER.offset(name), width) for name, width in HEADER.fields
+@pytest.mark.parametrize("layout", [header(*given) for given in LAYOUTS], ids=lambda layout: str(layout.size))
+def test_the_layout_in_gates_is_the_one_on_the_wire(layout):
+    assert {name: (field.offset, field.width) for name, field in layout.layout()} == {
+        name: (layout.offset(name), width) for name, width in layout.fields
     }
     assert CRC is CRC8_SAE_J1850
 
 
-def test_headers_packed_by_the_column_are_those_of_weft_wire():
-    rng = np.random.default_rng(3)
-    rows = np.stack([rng.integers(0, top, 200) for top in (1024, 1024, 1 << 22, 2048)], axis=1)
+@pytest.mark.parametrize("given", LAYOUTS)
+def test_headers_packed_by_the_column_are_those_of_weft_wire(given):
+    layout, rng = header(*given), np.random.default_rng(3)
+    names = [name for name, _ in layout.fields if name in ("dst", "src", "seq", "feedback", "older", "failed")]
+    rows = np.stack([rng.integers(0, 1 << dict(layout.fields)[name], 200) for name in names], axis=1)
     rows[::5, 0] = rows[::5, 1]  # empty cells have no payload
-    for row, header in zip(rows, packed(rows, 8), strict=True):
-        dst, src, seq, code = map(int, row)
-        payload = b"" if dst == src else Host(8).payload(src | dst << 10 | seq << 20)
-        assert (
-            int(header).to_bytes(8, "little")
-            == Cell(dst=dst, src=src, seq=seq, feedback=code, payload=payload).encode()[:8]
-        )
+    for row, made in zip(rows, packed(rows, 8, layout), strict=True):
+        said = dict(zip(names, map(int, row), strict=True))
+        name = said["src"] | said["dst"] << 10 | said["seq"] << 20
+        payload = b"" if said["dst"] == said["src"] else Host(8, layout.size - 8).payload(name)
+        data = Cell(**said, payload=payload).encode(64, layout)[: layout.size]
+        assert made == split([int.from_bytes(data, "little")])[0]
 
 
 def test_a_remainder_grows_word_by_word():
@@ -228,6 +301,8 @@ def test_a_schedule_that_is_no_permutation_is_refused(tmp_path):
         ({"nodes": 2000}, "nodes must be from 2 to 1024, not 2000"),
         ({"cell": 20}, "cell must be a multiple of 8 bytes from 16 to 4096, not 20"),
         ({"seats": 0}, "seats must be from 1 to 1024, not 0"),
+        ({"channels": 9, "nodes": 32}, "channels must be from 1 to 8 in gates, not 9"),
+        ({"feedback": 3}, "feedback must be 1 or 2 values in gates, not 3"),
     ],
 )
 def test_sizes_that_fit_nothing_are_refused(given, says):

@@ -10,25 +10,38 @@ from weft.cli.options import print_json
 from weft.cli.wire_pfc import pfc
 from weft.parameters import Parameter
 from weft.units import Size, param
-from weft.wire.shoal import CELL, Cell
+from weft.wire.shoal import CELL, Cell, header
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encode(Cell):
+class Header:
+    """Which layout: Fig. 5, unless it carries more."""
+
+    values: int = param(1, "values of feedback in the header, 1 or 2")
+    news: int = param(0, "nodes of which the header says whether they are reached")
+
+    @property
+    def format(self):
+        """The layout."""
+        return header(self.values, self.news)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encode(Header, Cell):
     """Make a cell, CRC included, and print its bytes as hex."""
 
     cell: Size = param(CELL, "size of the cell")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decode:
+class Decode(Header):
     """Say what a cell means, or a header alone; a damaged cell is decoded too."""
 
     hex: tuple[str, ...] = param((), "the cell's bytes as hex, in one piece or several", positional=True, metavar="HEX")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class Layout(Header):
     """Print the header's fields, their places and where their widths come from."""
 
 
@@ -49,9 +62,9 @@ def make(tokens) -> App:
 def _encode(fields: Encode, json: bool) -> None:
     from weft.report.wires import cell_data
 
-    data = fields.encode(fields.cell)
+    data = fields.encode(fields.cell, fields.format)
     if json:
-        print_json(cell_data(data))
+        print_json(cell_data(data, fields.format))
     else:
         print(data.hex())
 
@@ -59,7 +72,7 @@ def _encode(fields: Encode, json: bool) -> None:
 def _decode(cell: Decode, json: bool) -> None:
     from weft.report.wires import cell_data, cell_text
 
-    said = cell_data(Parameter("hex", "hex").read("".join(cell.hex)))
+    said = cell_data(Parameter("hex", "hex").read("".join(cell.hex)), cell.format)
     if json:
         print_json(said)
     else:
@@ -69,7 +82,7 @@ def _decode(cell: Decode, json: bool) -> None:
 def _layout(layout: Layout, json: bool) -> None:
     from weft.report.wires import layout_data, layout_text
 
-    said = layout_data()
+    said = layout_data(layout.format)
     if json:
         print_json(said)
     else:

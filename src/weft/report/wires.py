@@ -2,17 +2,18 @@
 
 from typing import Any
 
+from weft.wire.format import Format
 from weft.wire.shoal import CELL, CODES, CRC, HEADER, SOURCE, decode, missed_pairs
 
 
-def cell_data(data: bytes) -> dict[str, Any]:
+def cell_data(data: bytes, layout: Format = HEADER) -> dict[str, Any]:
     """What a cell says, or a header alone: its fields, and whether it is intact."""
-    cell, intact = decode(data)
-    header, payload = data[: HEADER.size], data[HEADER.size :]
+    cell, intact = decode(data, layout)
+    header, payload = data[: layout.size], data[layout.size :]
     return {
-        "format": HEADER.name,
+        "format": layout.name,
         "hex": data.hex(),
-        "fields": HEADER.unpack(header),
+        "fields": layout.unpack(header),
         "empty": cell.empty,
         "intact": intact if payload else None,  # a header alone has no CRC to be right
         "payload": payload.hex(),
@@ -24,7 +25,7 @@ def cell_text(said: dict[str, Any]) -> str:
     means = {code: word.replace("-", " ") for word, code in CODES.items()}
     lines = []
     for name, value in said["fields"].items():
-        note = f"  {means[value]}" if name == "feedback" and value in means else ""
+        note = f"  {means[value]}" if name in ("feedback", "older") and value in means else ""
         if name == "crc":
             verdict = {True: "  right", False: "  wrong: the cell is damaged", None: ""}
             value, note = f"{value:#04x}", verdict[said["intact"]]
@@ -33,18 +34,18 @@ def cell_text(said: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def layout_data() -> dict[str, Any]:
+def layout_data(layout: Format = HEADER) -> dict[str, Any]:
     """The header's fields, their places, where their widths come from, and what the CRC misses."""
     rows = [
-        {"field": name, "bits": width, "first": HEADER.offset(name), "last": HEADER.offset(name) + width - 1,
+        {"field": name, "bits": width, "first": layout.offset(name), "last": layout.offset(name) + width - 1,
          "paper": SOURCE[name][0], "source": SOURCE[name][1]}
-        for name, width in HEADER.fields
+        for name, width in layout.fields
     ]  # fmt: skip
     crc = {
         "name": CRC.name, "poly": CRC.poly, "init": CRC.init, "xor_out": CRC.xor_out,
-        "double_errors": 8 * CELL * (8 * CELL - 1) // 2, "double_errors_missed": missed_pairs(),
+        "double_errors": 8 * CELL * (8 * CELL - 1) // 2, "double_errors_missed": missed_pairs(CELL, layout),
     }  # fmt: skip
-    return {"format": HEADER.name, "bytes": HEADER.size, "fields": rows, "crc": crc, "feedback_codes": CODES}
+    return {"format": layout.name, "bytes": layout.size, "fields": rows, "crc": crc, "feedback_codes": CODES}
 
 
 def layout_text(said: dict[str, Any]) -> str:

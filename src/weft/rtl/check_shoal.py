@@ -2,161 +2,183 @@
 
 The twin says, slot by slot, which header every node sends, feedback and checksum included; the gates' headers must be
 those bits, at every NIC and after every switch of the way. What arrives at the NICs is folded into the same fingerprint
-as the kernel's. Host software, here as there, gives seats to pairs: `Recorder` notes what the twin's hosts do.
+as the kernel's. Host software, here as there, gives seats to pairs: `record_shoal` notes what the twin's hosts do.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from weft.engine.fingerprint import Fingerprint, show
-from weft.errors import BadInput
-from weft.fabrics.shoal import arrays, kernel, reference
+from weft.errors import BadInput, require
+from weft.fabrics.shoal import arrays, kernel
+from weft.fabrics.shoal import columns as col
+from weft.fabrics.shoal.plain import arrays as plain_arrays
+from weft.fabrics.shoal.plain import kernel as plain_kernel
+from weft.fabrics.shoal.plain.reference import Change
 from weft.rtl.crc import linear, raw
 from weft.rtl.lockstep import Difference, Report, around, first_unequal, run_timed
-from weft.rtl.shoal_nic import NODE, SEND, SEQ, WORD
+from weft.rtl.record_shoal import FailingRecorder, Notes, Recorder
+from weft.rtl.shoal_header import WORD
+from weft.rtl.shoal_nic import SEND
 from weft.rtl.shoal_rack import Host, Rack, through
+from weft.rtl.shoal_seat import NODE, SEQ
 from weft.rtl.simulate import Simulation
-from weft.wire.shoal import CRC, CRC_AT, HEADER, NOT_APPLICABLE, NOTHING, feedback
+from weft.schedule import outage
+from weft.wire.format import Format
+from weft.wire.shoal import CRC, HEADER
 
-NONE, PASSED, OWN, OTHER = range(4)
-VALUES = 1  # of feedback in the header of Fig. 5, which is the gates'
+CYCLE = 6400  # ps of the prototype's clock, 156.25 MHz: failures are planned in time
 NOTE = "feedback is one value a header, as in Fig. 5, on all sides; `weft run shoal` sends two unless told otherwise"
+BITS = np.dtype([("low", np.uint64), ("high", np.uint64)])  # a header
+DARK = np.zeros((), BITS)
 
 
-class Recorder(reference.ReferenceRack):
-    """The twin, noting what its nodes send, what came to them, and what their hosts asked for."""
+@dataclass(frozen=True)
+class Broken:
+    """What fails in a rack, and from which slots on; nothing comes back."""
 
-    def __init__(self, schedule, flows, **options):
-        super().__init__(schedule, flows, **options)
-        n = schedule.nodes
-        self.headers = []  # [slot]: (sender, destination, source, number, feedback)
-        self.arrivals = []  # [slot]: (sender, receiver, destination, source, number), in the order they are taken in
-        self.commands = defaultdict(dict)  # slot -> (node, seat) -> [open, destination, cells]
-        self.flow_of = defaultdict(list)  # (source, destination, number) -> [(slot of release, flow)]
-        self.last = [[NONE] * n for _ in range(n)]  # [i][j]: what i got from j last
-        self.seats_used = 0
+    outages: tuple
+    cuts: outage.Cuts
+    ways: outage.Ways
 
-    def step(self):
-        self.headers.append([])
-        self.arrivals.append([])
-        super().step()
+    @classmethod
+    def plan(cls, rack: Rack, text: str, seed: int = 0) -> "Broken":
+        """The failures of a plan in words."""
+        require(rack.failures, "failures", "on for anything to fail", rack.failures)
+        slot = rack.slot_cycles * CYCLE
+        outages = outage.plan(text, rack.rounds, rack.ports, seed=seed)
+        for one in outages:
+            require(one.until is None, "fail", "of parts that stay down, as gates know no repair", text)
+        return cls(outages, outage.cuts(rack.rounds, outages, slot, rack.ports), outage.Ways(rack.rounds, rack.ports))
 
-    def start_flows(self):
-        coming, known = [f for time, f in self.calendar.due if time <= self.slot], set(self.live)
-        super().start_flows()
-        for src, dst, cells, _ in (self.flows[f] for f in coming):
-            seat = self.live[src, dst].seat
-            self.seats_used = max(self.seats_used, seat + 1)
-            command = self.commands[self.slot].setdefault((src, seat), [(src, dst) not in known, dst, 0])
-            command[2] += cells
+    def changes(self, rack: Rack) -> list:
+        """The same as the twin takes it."""
+        peers, out = self.ways.receiver, []
+        for k, slot in enumerate(self.cuts.slots):
+            cut, dead = (outage.unpack(rows[k], rack.nodes) for rows in (self.cuts.cut, self.cuts.dead))
+            links = frozenset((int(i), int(peers[p, i])) for p, i in np.argwhere(cut))
+            out.append(Change(int(slot), links, frozenset(map(int, np.flatnonzero(dead)))))
+        return out
 
-    def release(self, i, node, j):
-        before = len(node.queue[j])
-        super().release(i, node, j)
-        for cell in list(node.queue[j])[before:]:
-            self.flow_of[cell.src, cell.dst, cell.seq].append((self.slot, cell.flow))
-
-    def send(self, i, node, j, channel):
-        super().send(i, node, j, channel)
-        _, _, _, _, cell, said = self.air[-1]
-        if said[0] is not None:
-            code = feedback(said[0][1].ahead)
-        else:
-            code = {NONE: NOTHING, OWN: 0, OTHER: NOT_APPLICABLE, PASSED: NOTHING}[self.last[i][j]]
-        self.last[i][j] = NONE
-        dst, src, seq = (i, i, 0) if cell is None else (cell.dst, cell.src, cell.seq)
-        self.headers[-1].append((i, dst, src, seq % (1 << SEQ), code))
-
-    def receive(self, i, j, cell, said):
-        if cell is None:
-            self.last[j][i] = NONE
-        elif cell.dst != j:
-            self.last[j][i] = PASSED
-        else:
-            self.last[j][i] = OWN if cell.src == i else OTHER
-        if cell is not None:
-            self.arrivals[-1].append((i, j, cell.dst, cell.src, cell.seq))
-        super().receive(i, j, cell, said)
+    def spans(self, rack: Rack):
+        """(slot from which it holds, `outage.Down`), ascending."""
+        for slot in map(int, self.cuts.slots):
+            now = [one for one in self.outages if one.at // (rack.slot_cycles * CYCLE) <= slot]
+            yield slot, outage.Down.of(self.ways, now)
 
 
 @dataclass
 class Expected:
-    """What the twin says: headers by slot and node, and whether there is one."""
+    """What the twin says: headers by slot, node and channel, and whether there is one."""
 
-    headers: np.ndarray  # (slots, n) uint64
-    sends: np.ndarray  # (slots, n) bool
-    recorder: Recorder = field(repr=False)
+    headers: np.ndarray  # (slots, n, c) BITS
+    sends: np.ndarray  # (slots, n, c) bool
+    recorder: Notes = field(repr=False)
 
 
-def masks(words: int) -> tuple[list[int], list[int], int]:
+def split(values) -> np.ndarray:
+    """Whole numbers of up to 128 bits as BITS."""
+    out = np.zeros(len(values), BITS)
+    out["low"] = [value & (1 << 64) - 1 for value in values]
+    out["high"] = [value >> 64 for value in values]
+    return out
+
+
+def masks(words: int, layout: Format = HEADER) -> tuple[list[int], list[int], int]:
     """The checksum as parities: of the header's bits, of the bits that name a cell's payload, and a constant."""
-    host, size = Host(words), WORD * (words - 1)
+    host, at = Host(words, layout.size - WORD), layout.size - 1
+    empty, named = bytes(len(host.payload(0))), host.payload(0)
 
     def crc_of(header, payload):
-        data = header.to_bytes(HEADER.size, "little")
-        return CRC.compute(data[:CRC_AT] + data[CRC_AT + 1 :] + payload)
+        return CRC.compute(header.to_bytes(layout.size, "little")[:at] + payload)
 
-    empty, named = bytes(size), host.payload(0)
     base = crc_of(0, empty)
-    header = linear(lambda x: crc_of(x, empty) ^ base, 8 * HEADER.size, CRC.width)
+    header = linear(lambda x: crc_of(x, empty) ^ base, 8 * layout.size, CRC.width)
     name = linear(lambda x: raw(CRC, 0, host.payload(x)) ^ raw(CRC, 0, named), 2 * NODE + SEQ, CRC.width)
     return header, name, base
 
 
-def packed(rows: np.ndarray, words: int) -> np.ndarray:
-    """(k,) uint64: the headers of cells (destination, source, number, feedback), as `weft.wire` packs them."""
-    dst, src, seq, code = (rows[:, k].astype(np.uint64) for k in range(4))
-    at = {name: np.uint64(HEADER.offset(name)) for name, _ in HEADER.fields}
-    header = dst << at["dst"] | src << at["src"] | seq << at["seq"] | code << at["feedback"]
-    by_header, by_name, base = masks(words)
+def packed(rows: np.ndarray, words: int, layout: Format = HEADER) -> np.ndarray:
+    """(k,) BITS: the headers of cells (destination, source, number, feedback …, failed), as `weft.wire` packs them."""
+    names = [name for name, _ in layout.fields if name in ("dst", "src", "seq", "feedback", "older", "failed")]
+    columns = {name: rows[:, k].astype(np.uint64) for k, name in enumerate(names)}
+    header = np.zeros(len(rows), BITS)
+    for name, values in columns.items():
+        at, width = layout.offset(name), dict(layout.fields)[name]
+        if at < 64:
+            header["low"] |= values << np.uint64(at)
+        if at + width > 64:
+            header["high"] |= values << np.uint64(at - 64) if at >= 64 else values >> np.uint64(64 - at)
+    by_header, by_name, base = masks(words, layout)
+    dst, src, seq = (columns[name] for name in ("dst", "src", "seq"))
     name = src | dst << np.uint64(NODE) | seq << np.uint64(2 * NODE)
     full = dst != src
-    start = raw(CRC, 0, Host(words).payload(0))
+    start = raw(CRC, 0, Host(words, layout.size - WORD).payload(0))
     crc = np.where(full, np.uint64(base ^ start), np.uint64(base))
     for k in range(CRC.width):
-        bit = np.bitwise_count(header & np.uint64(by_header[k])).astype(np.uint64)
-        bit += np.where(full, np.bitwise_count(name & np.uint64(by_name[k])), 0).astype(np.uint64)
+        low, high = by_header[k] & (1 << 64) - 1, by_header[k] >> 64
+        bit = np.bitwise_count(header["low"] & np.uint64(low)) + np.bitwise_count(header["high"] & np.uint64(high))
+        bit = bit.astype(np.uint64) + np.where(full, np.bitwise_count(name & np.uint64(by_name[k])), 0).astype(
+            np.uint64
+        )
         crc ^= (bit & np.uint64(1)) << np.uint64(k)
-    return header | crc << np.uint64(8 * CRC_AT)
+    at = layout.offset("crc")
+    header["low" if at < 64 else "high"] |= crc << np.uint64(at % 64)
+    return header
 
 
-def expect(rack: Rack, flows, slots: int) -> Expected:
+def expect(rack: Rack, flows, slots: int, broken: Broken | None = None) -> Expected:
     """Run the twin for `slots` slots."""
     interval = None if rack.age_interval < 0 else rack.age_interval
-    recorder = Recorder(rack.rounds, flows, delay=rack.delay, age_interval=interval, feedback=VALUES)
+    options = dict(delay=rack.delay, age_interval=interval, feedback=rack.values)
+    recorder: Any
+    if broken is None:
+        recorder = Recorder(rack.rounds, flows, **options)
+    else:
+        recorder = FailingRecorder(rack.rounds, flows, changes=broken.changes(rack), **options)
     recorder.run(slots)
-    headers, sends = np.zeros((slots, rack.nodes), np.uint64), np.zeros((slots, rack.nodes), bool)
+    shape = slots, rack.nodes, rack.channels
+    headers, sends = np.zeros(shape, BITS), np.zeros(shape, bool)
     slot = np.repeat(np.arange(slots), [len(sent) for sent in recorder.headers])
-    rows = np.array([one for sent in recorder.headers for one in sent], np.int64).reshape(-1, 5)
-    headers[slot, rows[:, 0]] = packed(rows[:, 1:], rack.words)
-    sends[slot, rows[:, 0]] = True
+    rows = np.array([one for sent in recorder.headers for one in sent], np.int64).reshape(-1, 6 + rack.values)
+    at = slot, rows[:, 0], rows[:, 1]
+    headers[at] = packed(rows[:, 2:], rack.words, rack.layout)
+    sends[at] = True
     return Expected(headers, sends, recorder)
 
 
-def check(rack: Rack, flows, slots: int, *, vcd: str | None = None, engine: str | None = None, design=None) -> Report:
+def check(
+    rack: Rack, flows, slots: int, *, vcd: str | None = None, engine: str | None = None, design=None,
+    broken: Broken | None = None,
+) -> Report:  # fmt: skip
     """Run `flows`, (src, dst, cells, first slot) in order of start, for `slots` slots on gates, twin and kernel."""
-    report = Report(design="shoal", slots=slots, note=NOTE)
-    expected = expect(rack, flows, slots)
+    report = Report(design="shoal", slots=slots, note=NOTE if rack.values == 1 else None)
+    expected = expect(rack, flows, slots, broken)
     if expected.recorder.seats_used > rack.seats:
         raise BadInput(
             f"seats must be at least {expected.recorder.seats_used}, as many as a node gives away at once here, "
             f"not {rack.seats}"
         )
     made = rack if design is None else design
-    stimulus = commands(rack, expected.recorder, slots)
+    stimulus = commands(rack, expected.recorder, slots, broken)
     seen, times = drive(made, stimulus, engine=engine)
     report.build_s, took, report.cycles, report.engine = times
     report.cycles_per_s = report.cycles / max(took, 1e-9)
-    report.cells = int(((seen["sent"] & _PAIR) != _same(seen["sent"])).sum())
-    model, gates = compared(rack, expected, seen, slots)
+    low = seen["sent"]["low"]
+    report.cells = int((expected.sends & ((low & _PAIR) != _source(low))).sum())
+    model, gates = compared(rack, expected, seen, slots, broken)
     first = first_unequal(
-        gates, model, against="reference", cycle_of=lambda t: (t + 1) * rack.slot_cycles + SEND, show=say
-    )
+        gates, model, against="reference", cycle_of=lambda t: (t + 1) * rack.slot_cycles + SEND,
+        show=lambda signal, value: say(rack.layout, value),
+    )  # fmt: skip
     report.differs(first)
     report.compared_with = {"reference": slots, "kernel": slots}
-    ours, theirs = fingerprint(rack, expected.recorder, seen, slots), kernel_fingerprint(rack, flows, slots)
+    ours = fingerprint(rack, expected.recorder, seen, slots)
+    theirs = kernel_fingerprint(rack, flows, slots, broken)
     if ours != theirs and first is None:
         report.differs(Difference(report.cycles, slots, "fingerprint of the arrivals", ours, theirs, "kernel"))
     if vcd is not None:
@@ -168,13 +190,13 @@ def check(rack: Rack, flows, slots: int, *, vcd: str | None = None, engine: str 
 _PAIR = np.uint64((1 << NODE) - 1)
 
 
-def _same(headers):
-    """The source of a header, where its destination is read: equal in an empty cell."""
-    return headers >> np.uint64(HEADER.offset("src")) & _PAIR
+def _source(low):
+    """The source of headers, where their destination is read: equal in an empty cell."""
+    return low >> np.uint64(HEADER.offset("src")) & _PAIR
 
 
-def commands(rack: Rack, recorder: Recorder, slots: int):
-    """Rows of commands: row t holds those of slot t, given in the slot before. [(slot, node, lane, word)]."""
+def commands(rack: Rack, recorder: Notes, slots: int, broken: Broken | None = None):
+    """Rows of what is asked of the gates: row t + 1 is given in slot t. (slots, [(row, port, value)])."""
     index = max((rack.seats - 1).bit_length(), 1)
     out = []
     for slot, asked in recorder.commands.items():
@@ -187,9 +209,41 @@ def commands(rack: Rack, recorder: Recorder, slots: int):
                     f"flows that start at a node in one slot must be for at most {rack.lanes} others, not {k + 1}"
                 )
             word = 1 | int(opens) << 1 | seat << 2 | dst << 2 + index | cells << 2 + index + NODE
-            if slot < slots:
-                out.append((slot, node, k, word))
-    return slots, out
+            out.append((slot, f"commands__{node}__{k}", word))  # of a slot in the one before
+    if broken is not None:
+        for slot, ended in recorder.ends.items():
+            out += [(slot + 1, f"ends__{node}__{seat}", turn) for node, seat, turn in ended]
+        out += failing(rack, broken, slots)
+    return slots, [one for one in out if one[0] <= slots]
+
+
+def failing(rack: Rack, broken: Broken, slots: int):
+    """What is broken in each slot, as the gates take it; an output of a switch takes up a slot's circuits later."""
+    clos, half, cycles = rack.clos, rack.clos.half, rack.slot_cycles
+    spans = [*broken.spans(rack), (slots, None)]
+    for (begin, down), (end, _) in pairwise(spans):
+        for t in range(begin, min(end, slots)):
+            for i in range(rack.nodes):
+                yield t + 1, f"down__{i}", int(down.node[i])
+                yield t + 1, f"unplugged__{i}", sum(int(down.link[0, c, i]) << c for c in range(rack.channels))
+            for number, name in enumerate(clos.names):
+                plane, kind, which = clos.locate(name)
+                for y, offset in enumerate(rack.offsets_of(name)):
+                    if kind == "leaf":
+                        dead = down.leaf[plane, which]
+                        node = which * half + y
+                        if y >= half:
+                            dead |= down.uplink[0, plane, which, y - half]
+                        elif node < rack.nodes:
+                            dead |= down.link[1, plane, node]
+                    else:
+                        dead = down.spine[plane, which]
+                        dead |= any(
+                            down.uplink[1, plane, a, u] for a in range(clos.leaves) for u in range(half)
+                            if clos.spine_port(u, a) == (which, y)
+                        )  # fmt: skip
+                    if dead:
+                        yield ((t + 1) * cycles + offset - 1) // cycles, f"broken__{number}", 1 << y
 
 
 def drive(made, stimulus, *, engine=None, vcd=None, window=None):
@@ -198,108 +252,182 @@ def drive(made, stimulus, *, engine=None, vcd=None, window=None):
     since = 0 if window is None else window[0]
     with Simulation(made, vcd=vcd, since=since, engine=engine, cycles=slots * made.slot_cycles) as simulation:
         rows = simulation.stimulus(slots + 1)  # the first row is the slot before the first
-        for slot, node, lane, word in asked:
-            port = simulation.inputs.all[f"commands__{node}__{lane}"]
+        for row, name, value in asked:
+            port = simulation.inputs.all[name]
             for k in range(port.words):
-                rows[slot, port.at + k] = word >> 32 * k & 0xFFFFFFFF
+                rows[row, port.at + k] |= value >> 32 * k & 0xFFFFFFFF
         out, times = run_timed(simulation, rows, made.slot_cycles, window)
         if out is None:
             return None, times
         ports, late = simulation.outputs, out[1:]
+
+        def header(name):
+            return as_bits(ports.column(late, name))
+
+        n, c = made.nodes, made.channels
         seen = {
-            name: np.stack([ports.column(late, f"{name}__{i}") for i in range(made.nodes)], axis=1)
-            for name in ("sent", "heard", "delivered", "corrupt", "longest")
+            name: np.stack(
+                [np.stack([header(f"{name}__{i}__{k}") for k in range(c)], axis=1) for i in range(n)], axis=1
+            )
+            for name in ("sent", "heard")
         }
-        valid = ports.column(late, "heard_valid")
-        seen["heard_valid"] = (valid[:, None] >> np.arange(made.nodes, dtype=np.uint64) & np.uint64(1)).astype(bool)
+        of_node = ("delivered", "corrupt", "longest", "heard_valid")
+        of_node += ("refused", "failed", "discarded") if made.failures else ()
+        for name in of_node:
+            seen[name] = np.stack([ports.column(late, f"{name}__{i}") for i in range(n)], axis=1)
+        for name in ("heard_valid", "refused"):
+            if name in seen:
+                seen[name] = (seen[name][:, :, None] >> np.arange(c, dtype=np.uint64) & np.uint64(1)).astype(bool)
         for k, y in np.ndindex(len(made.clos.names), made.ports):
-            seen[k, y] = ports.column(late, f"passed__{k}__{y}")
+            seen[k, y] = header(f"passed__{k}__{y}")
         return seen, times
 
 
-def compared(rack: Rack, expected: Expected, seen, slots: int):
+def as_bits(column: np.ndarray) -> np.ndarray:
+    """A column of up to 128 bits as BITS."""
+    out = np.zeros(len(column), BITS)
+    if column.ndim == 1:
+        out["low"] = column
+        return out
+    words = column.astype(np.uint64)
+    out["low"] = words[:, 0] | words[:, 1] << np.uint64(32)
+    out["high"] = words[:, 2] | (words[:, 3] << np.uint64(32) if words.shape[1] > 3 else 0)
+    return out
+
+
+def compared(rack: Rack, expected: Expected, seen, slots: int, broken: Broken | None = None):
     """(model, gates): signal -> (slots, ports) of what must be equal, 0 where nothing is sent."""
-    dark = np.uint64(0)
-    peers = rack.rounds.peers()[:, 0]
-    n, d = rack.nodes, rack.delay
-    model = {"sent": np.where(expected.sends, expected.headers, dark)}
-    gates = {"sent": np.where(expected.sends, seen["sent"], dark)}
-    heard = np.zeros((slots, n), np.uint64)
-    there = np.zeros((slots, n), bool)
-    for t in range(slots - d):
-        i = np.flatnonzero(expected.sends[t])
-        j = peers[t % rack.rounds.slots, i]
-        heard[t + d, j], there[t + d, j] = expected.headers[t, i], True
-    before = np.zeros((slots, n), bool)  # cells of the slot before the first, all empty
+    peers = rack.rounds.peers()
+    n, c, d = rack.nodes, rack.channels, rack.delay
+    lost, dead = _lost(rack, slots, broken)
+
+    def flat(values):
+        return values.reshape(slots, -1)
+
+    model = {"sent": flat(np.where(expected.sends, expected.headers, DARK))}
+    gates = {"sent": flat(np.where(expected.sends, seen["sent"], DARK))}
+    heard, late = np.zeros((slots, n, c), BITS), max(slots - d, 0)
+    for k in range(c):
+        for t in range(late):
+            i = np.flatnonzero(expected.sends[t, :, k] & ~lost[t, :, k])
+            heard[t + d, peers[t % rack.rounds.slots, k, i], k] = expected.headers[t, i, k]
+    heard[dead] = DARK
+    before = np.zeros((slots, n, c), bool)  # cells of the slot before the first, all empty
     if 1 <= d <= slots:
-        last = peers[-1]
-        before[d - 1, last[last >= 0]] = True
-    model["heard"] = np.where(before, seen["heard"], heard)
-    gates["heard"] = np.where(seen["heard_valid"], seen["heard"], dark)
+        for k in range(c):
+            last = peers[-1, k]
+            before[d - 1, last[last >= 0], k] = True
+    model["heard"] = flat(np.where(before, seen["heard"], heard))
+    gates["heard"] = flat(np.where(seen["heard_valid"] | before, seen["heard"], DARK))
     epoch = rack.rounds.slots
+    on_way = _on_way(rack, slots, broken)
     for (k, y), nodes in through(rack).items():
         name = rack.clos.names[k]
-        arrives = SEND + rack.offsets_of(name)[y] + 2  # cycles after the start of its slot at which `passed` shows it
+        plane = rack.clos.locate(name)[0]
+        # cycles after the start of its slot at which `passed` shows it, and all of it
+        arrives = SEND * (plane + 1) + rack.offsets_of(name)[y] + 2 + (rack.layout.size > WORD)
         late = max(0, -(-(arrives - rack.slot_cycles) // rack.slot_cycles))
-        here = np.zeros(slots, np.uint64)
-        now = np.full(slots, dark)
-        held = dark
-        for t in range(slots):
-            if t >= late:
-                i = nodes[(t - late) % epoch]
-                if i >= 0 and expected.sends[t - late, i]:
-                    held = expected.headers[t - late, i]
-            here[t] = held
-            now[t] = seen[k, y][t] if held else dark
-        model[f"{name}.out{y}"], gates[f"{name}.out{y}"] = here[:, None], now[:, None]
+        node = np.array([nodes[(t - late) % epoch] if t >= late else -1 for t in range(slots)])
+        at = np.maximum(np.arange(slots) - late, 0)
+        there = (node >= 0) & expected.sends[at, node, plane] & ~on_way[k, y][at]
+        # what went through last, until the next does
+        last = np.maximum.accumulate(np.where(there, np.arange(slots), -1))
+        here = np.where(last >= 0, expected.headers[at[last], node[last], plane], DARK)
+        model[f"{name}.out{y}"] = here[:, None]
+        gates[f"{name}.out{y}"] = np.where(last >= 0, seen[k, y], DARK)[:, None]
     return model, gates
 
 
-def fingerprint(rack: Rack, recorder: Recorder, seen, slots: int) -> str:
+def _lost(rack, slots, broken):
+    """(slots, n, c): what a node sends is lost; it is down."""
+    n, c, epoch = rack.nodes, rack.channels, rack.rounds.slots
+    lost, dead = np.zeros((slots, n, c), bool), np.zeros((slots, n), bool)
+    if broken is not None:
+        for k, slot in enumerate(map(int, broken.cuts.slots)):
+            cut = outage.unpack(broken.cuts.cut[k], n).reshape(epoch, c, n)
+            lost[slot:] = cut.transpose(0, 2, 1)[np.arange(slot, max(slots, slot)) % epoch][: max(slots - slot, 0)]
+            dead[slot:] = outage.unpack(broken.cuts.dead[k], n)
+    return lost, dead
+
+
+def _on_way(rack, slots, broken):
+    """(switch, output) -> (slots,): what is sent in a slot does not come through there."""
+    out = defaultdict(lambda: np.zeros(slots, bool))
+    if broken is None:
+        return out
+    clos, half, ways, epoch = rack.clos, rack.clos.half, broken.ways, rack.rounds.slots
+    numbers = {name: k for k, name in enumerate(clos.names)}
+    for begin, down in broken.spans(rack):
+        for t in range(begin, slots):
+            for plane, i in np.ndindex(rack.channels, rack.nodes):
+                p = t % epoch * rack.channels + plane
+                j = int(ways.receiver[p, i])
+                if j < 0:
+                    continue
+                u = int(ways.uplink[p, i])
+                x, port = clos.spine_port(u, j // half)
+                here = bool(down.node[i] | down.link[0, plane, i])
+                steps = (
+                    (clos.leaf(plane, i // half), half + u,
+                     down.leaf[plane, i // half] | down.uplink[0, plane, i // half, u]),
+                    (clos.spine(plane, x), port, down.spine[plane, x] | down.uplink[1, plane, j // half, u]),
+                    (clos.leaf(plane, j // half), j % half, down.leaf[plane, j // half] | down.link[1, plane, j]),
+                )  # fmt: skip
+                for name, y, dead in steps:
+                    here |= bool(dead)
+                    out[numbers[name], y][t] = here
+    return out
+
+
+def fingerprint(rack: Rack, recorder: Notes, seen, slots: int) -> str:
     """The fingerprint of what the gates took in, cell by cell."""
-    print_, peers, d = Fingerprint(), rack.rounds.peers()[:, 0], rack.delay
-    heard, valid = seen["heard"], seen["heard_valid"]
-    for t in range(slots):
-        p = (t - d) % rack.rounds.slots
-        if t < d:
-            continue
-        for i in range(rack.nodes):
-            j = int(peers[p, i])
-            if j < 0 or not valid[t, j]:
-                continue
-            header = int(heard[t, j])
-            dst, src = header & (1 << NODE) - 1, header >> HEADER.offset("src") & (1 << NODE) - 1
-            if dst == src:
-                continue
-            seq = header >> HEADER.offset("seq") & (1 << SEQ) - 1
-            flow = next((f for slot, f in reversed(recorder.flow_of.get((src, dst, seq), ())) if slot <= t - d), 0)
-            hop = 0 if dst != j else 1 if src == i else 2
-            print_.add(t, flow << 20 | j << 2 | hop)
+    print_, peers, d = Fingerprint(), rack.rounds.peers(), rack.delay
+    heard, valid = seen["heard"]["low"], seen["heard_valid"].copy()
+    refused = seen.get("refused", np.zeros_like(valid))
+    valid[:d] = False  # cells of the slot before the first, all empty
+    full = valid & ((heard & _PAIR) != _source(heard))
+    senders = np.full(peers.shape, -1)  # (slots of an epoch, channels, receivers)
+    for t, k, i in np.argwhere(peers >= 0):
+        senders[t, k, peers[t, k, i]] = i
+    for t, j, k in np.argwhere(full).tolist():
+        header = int(heard[t, j, k])
+        dst, src = header & (1 << NODE) - 1, header >> HEADER.offset("src") & (1 << NODE) - 1
+        seq = header >> HEADER.offset("seq") & (1 << SEQ) - 1
+        flow = next((f for slot, f in reversed(recorder.flow_of.get((src, dst, seq), ())) if slot <= t - d), 0)
+        own = src == senders[(t - d) % rack.rounds.slots, k, j]
+        hop = 3 if refused[t, j, k] else 0 if dst != j else 1 if own else 2
+        print_.add(t, flow << 20 | j << 2 | hop)
     return str(print_)
 
 
-def kernel_fingerprint(rack: Rack, flows, slots: int) -> str:
+def kernel_fingerprint(rack: Rack, flows, slots: int, broken: Broken | None = None) -> str:
     """The kernel's, after as many slots."""
     columns = [[flow[k] for flow in flows] for k in range(4)]
     interval = rack.rounds.slots if rack.age_interval < 0 else rack.age_interval
-    plan = arrays.make_plan(
-        rack.rounds, *columns, delay=rack.delay, rules="paper", ready_queues=True, age_interval=interval,
-        sharing="round-robin", feedback=VALUES,
-    )  # fmt: skip
-    state = arrays.make_state(plan)
-    while (why := kernel.advance(plan, state, slots, 1 << 40)) not in (kernel.REACHED, kernel.DONE):
-        if why != kernel.SPENT:
-            state = arrays.grow(state, why)
+    options = dict(delay=rack.delay, ready_queues=True, age_interval=interval, sharing="round-robin",
+                   feedback=rack.values)  # fmt: skip
+    layout: Any = arrays if broken is None else plain_arrays
+    code: Any = kernel if broken is None else plain_kernel
+    if broken is None:
+        plan = layout.make_plan(rack.rounds, *columns, rules="paper", **options)
+    else:
+        plan = layout.make_plan(rack.rounds, *columns, faults=layout.merge(rack.rounds, broken.cuts), **options)
+    state = layout.make_state(plan)
+    while (why := code.advance(plan, state, slots, 1 << 40)) not in (col.REACHED, col.DONE, col.STUCK):
+        if why != col.SPENT:
+            state = layout.grow(state, why)
     return show(state.print)
 
 
-def say(signal, value) -> str:
+def say(layout: Format, value) -> str:
     """A header in words."""
-    value = int(value)
-    if not value:
+    number = int(value["low"]) | int(value["high"]) << 64
+    if not number:
         return "nothing"
-    fields = HEADER.unpack(value.to_bytes(HEADER.size, "little"))
+    fields = layout.unpack(number.to_bytes(layout.size, "little"))
     what = (
         "empty" if fields["dst"] == fields["src"] else f"cell {fields['seq']} from {fields['src']} to {fields['dst']}"
     )
-    return f"{what}, feedback {fields['feedback']}, crc {fields['crc']:#04x}"
+    told = " and ".join(str(fields[name]) for name in ("feedback", "older") if name in fields)
+    news = f", failed {fields['failed']:#b}" if fields.get("failed") else ""
+    return f"{what}, feedback {told}{news}, crc {fields['crc']:#04x}"

@@ -4,7 +4,7 @@ A description says what the hardware needs and no more; `component()` builds it.
 the `fabric()` that the models run.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from weft.errors import require
@@ -106,14 +106,19 @@ class CrossbarDrive:
 
 @dataclass(frozen=True, kw_only=True)
 class HeaderGates:
-    """Shoal's header: fields and the remainder of the payload in, 64 bits with their checksum out; without a clock."""
+    """Shoal's header: fields and the remainder of the payload in, its bits with their checksum out; without a clock."""
 
     cell: Size = param(64, "bytes of a cell, header included")
+    feedback: int = param(1, "values of feedback: 1, as in Fig. 5, or 2 in a wider header")
+    news: int = param(0, "nodes of which the header says whether they are reached")
 
     def component(self):
+        from weft.rtl import tools
+
+        tools.amaranth()
         from weft.rtl.shoal_header import HeaderEncoder
 
-        return HeaderEncoder(self.cell)
+        return HeaderEncoder(self.cell, self.feedback, self.news)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +197,9 @@ class NicGates:
     latency: int | None = param(None, "cycles from node to node; as many as the delay allows unless given")
     schedule: Literal["auto", "rotation", "mirrored"] = param("auto", "order in which nodes face each other")
     age_interval: int | None = param(None, "slots in which a flow ages by one; an epoch unless given, 0 is off")
+    channels: int = param(1, "channels of a link, each with a plane of switches")
+    feedback: int = param(2, "values of feedback in a header: 2, as the model's, or 1, as in Fig. 5")
+    failures: bool = param(False, "what §3.5 says of failures: silence, news of it, what is discarded and repeated")
 
     def __post_init__(self):
         require(2 <= self.nodes <= 1024, "nodes", "from 2 to 1024", self.nodes)
@@ -202,25 +210,30 @@ class NicGates:
         require(self.seats is None or 1 <= self.seats <= 1024, "seats", "from 1 to 1024", self.seats)
         require(self.age_interval is None or self.age_interval >= 0, "age_interval", "zero or more", self.age_interval)
         require(self.slot_cycles is None or self.slot_cycles >= 1, "slot_cycles", "at least 1", self.slot_cycles)
+        most = min(self.nodes - 1, 8)
+        require(1 <= self.channels <= most, "channels", f"from 1 to {most} in gates", self.channels)
+        require(1 <= self.feedback <= 2, "feedback", "1 or 2 values in gates", self.feedback)
 
     def _options(self) -> dict:
-        from weft.rtl.shoal_rack import default_cycles, default_latency
-
-        words = self.cell // 8
-        cycles = self.slot_cycles or default_cycles(self.delay, words)
-        latency = default_latency(self.delay, cycles, words) if self.latency is None else self.latency
-        return dict(
-            nodes=self.nodes, delay=self.delay, slot_cycles=cycles, latency=latency, words=words,
-            age_interval=-1 if self.age_interval is None else self.age_interval, schedule=self.schedule,
-        )  # fmt: skip
-
-    def component(self):
         from weft.rtl import tools
 
         tools.amaranth()
+        from weft.rtl.shoal_rack import default_cycles, default_latency
+
+        words, c = self.cell // 8, self.channels
+        cycles = self.slot_cycles or default_cycles(self.delay, words, c)
+        latency = default_latency(self.delay, cycles, words, c) if self.latency is None else self.latency
+        return dict(
+            nodes=self.nodes, channels=c, delay=self.delay, slot_cycles=cycles, latency=latency, words=words,
+            age_interval=-1 if self.age_interval is None else self.age_interval, schedule=self.schedule,
+            values=self.feedback, failures=self.failures,
+        )  # fmt: skip
+
+    def component(self):
+        options = self._options()
         from weft.rtl.shoal_nic import Nic
 
-        return Nic(**self._options(), seats=self.seats or self.nodes)
+        return Nic(**options, seats=self.seats or self.nodes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +262,7 @@ class ShoalDrive:
     cells: float = param(30.0, "mean cells of a flow; sizes are geometric")
     cycles: int | None = param(None, "clock cycles to run; 100,000 unless slots are given")
     slots: int | None = param(None, "slots to run, instead of cycles")
+    fail: str | None = param(None, "what fails and when, as in 'spine 1 at 20us'; slots are cycles of 6.4 ns")
 
     def __post_init__(self):
         _check_length(self)
@@ -270,11 +284,14 @@ class ShoalDrive:
 
     def check(self, design: ShoalGates, *, seed: int, vcd: str | None, engine: str | None):
         """Run and compare."""
-        from weft.rtl.check_shoal import check
-
+        if self.fail is not None:
+            design = replace(design, failures=True)
         rack = design.component()
+        from weft.rtl.check_shoal import Broken, check
+
         slots = self.slots or max((self.cycles or 100_000) // rack.slot_cycles, 1)
-        return check(rack, self.flows(rack.nodes, slots, seed), slots, vcd=vcd, engine=engine)
+        broken = None if self.fail is None else Broken.plan(rack, self.fail, seed)
+        return check(rack, self.flows(rack.nodes, slots, seed), slots, vcd=vcd, engine=engine, broken=broken)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,27 @@
 """A rack in gates: NICs, the circuit switches of its Clos, and links with delay; a host that makes up payload.
 
 `latency` cycles lie between a word's appearance at a NIC and its appearance at another: three switches of one cycle
-each and the four links of the path. Commands of a slot are given to a NIC one after another in the last cycles of the
-slot before; `sent` and `heard` change once per slot. Cycle 0 is the first of a slot before the first, in which all send
-empty cells.
+each and the four links of the path. Every channel has a plane of switches of its own. Commands of a slot are given to a
+NIC one after another in the last cycles of the slot before; `sent` and `heard` change once per slot. Cycle 0 is the
+first of a slot before the first, in which all send empty cells.
+
+With `failures` nodes, links, uplinks and switches can be broken, from the slot on whose cells they would carry: nodes
+and their upward links while an input says so, outputs of switches where they take up the circuits of a slot.
 """
 
 from functools import cached_property
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from weft.errors import require
 from weft.rtl.crc import linear, parity, raw
 from weft.rtl.parts import Block, place
-from weft.rtl.shoal_nic import BACKLOG, NODE, RECEIVE, SEND, SEQ, TAKING, Nic
+from weft.rtl.shoal_header import layout_of
+from weft.rtl.shoal_nic import SEND, TAKING, WORD, Nic
+from weft.rtl.shoal_seat import BACKLOG, NODE, SEQ
 from weft.rtl.shoal_switch import FIRST, LINK, VALID, CircuitSwitch
 from weft.rtl.voq import step
 from weft.schedule.decompose import decompose
@@ -27,14 +32,15 @@ from weft.wire.shoal import CRC
 SWITCHES = 3  # on every path
 
 
-def default_cycles(delay: int, words: int) -> int:
+def default_cycles(delay: int, words: int, channels: int = 1) -> int:
     """Cycles of a slot: the prototype's 1 of guard, 3 of overhead and a word each; more where cells arrive at once."""
-    return SEND + max(words, TAKING) if delay else SEND + words + SWITCHES + RECEIVE
+    sends, takes = SEND * channels, TAKING * channels
+    return sends + max(words, takes) if delay else sends + words + SWITCHES + takes + 1
 
 
-def default_latency(delay: int, slot_cycles: int, words: int) -> int:
+def default_latency(delay: int, slot_cycles: int, words: int, channels: int = 1) -> int:
     """The longest path that a cell travels in `delay` slots."""
-    return (delay + 1) * slot_cycles - RECEIVE - SEND - words
+    return (delay + 1) * slot_cycles - (SEND + TAKING) * channels - 1 - words
 
 
 class Delay(Block):
@@ -67,8 +73,9 @@ class Host(Block):
     Members: `src`, `dst`, `seq`, `word` of a cell in; `data` of the word and `remainder` of the cell's payload out.
     """
 
-    def __init__(self, words: int = 8):
-        self.words = words
+    def __init__(self, words: int = 8, rest: int = 0):
+        """`rest`: bytes of the first of these words that are the header's."""
+        self.words, self.rest = words, rest
         super().__init__({
             "src": In(NODE), "dst": In(NODE), "seq": In(SEQ), "word": In(range(max(words - 1, 2))), "data": Out(64),
             "remainder": Out(8),
@@ -77,7 +84,7 @@ class Host(Block):
     def payload(self, name: int) -> bytes:
         """The payload of the cell whose source, destination and number stand in the bits of `name`."""
         size = 2 * NODE + SEQ
-        return b"".join((name | k << size).to_bytes(8, "little") for k in range(self.words - 1))
+        return b"".join((name | k << size).to_bytes(8, "little") for k in range(self.words - 1))[self.rest :]
 
     def elaborate(self, platform):
         m = Module()
@@ -88,29 +95,35 @@ class Host(Block):
         return m
 
 
-class Station(Block):
-    """A NIC with its host, its store, and the commands of a slot one after another. Members: as the rack's."""
+COUNTERS = ("sent", "heard", "heard_valid", "delivered", "corrupt", "longest")  # of a NIC, that a rack shows
+FAILING = ("failed", "refused", "discarded")  # … where something can fail
 
-    def __init__(self, *, nodes, delay, slot_cycles, latency, words, seats, age_interval, schedule, lanes):
-        self.nodes, self.delay, self.slot_cycles, self.latency, self.words = nodes, delay, slot_cycles, latency, words
-        self.seats, self.age_interval, self.schedule, self.lanes = seats, age_interval, schedule, lanes
-        index = max((seats - 1).bit_length(), 1)
-        self._command = 2 + index + NODE + BACKLOG
+
+class Station(Block):
+    """A NIC with its hosts and stores, one for each channel, and the commands of a slot one after another.
+
+    Members: as the rack's, and `me`; `incoming`, `outgoing` [c], the channels.
+    """
+
+    def __init__(self, *, lanes: int, **options):
+        self._nic = Nic(**options)
+        for name, value in options.items():
+            setattr(self, name, value)
+        self.lanes = lanes
+        nic, seats, c = self._nic, self._nic.seats, self._nic.channels
+        self._command = 2 + nic._index + NODE + BACKLOG
+        self._until = c.bit_length()  # bits that say from which of a slot's turns on a pair is over
+        shown = COUNTERS + (FAILING if nic.failures else ())
+        failing = {"down": In(1), "unplugged": In(c), "ends": In(self._until).array(seats)} if nic.failures else {}
         super().__init__({
-            "me": In(NODE), "commands": In(self._command).array(lanes), "incoming": In(LINK), "outgoing": Out(LINK),
-            "sent": Out(64), "heard": Out(64), "heard_valid": Out(1), "delivered": Out(32), "corrupt": Out(32),
-            "longest": Out(range(nodes + 2)),
-        })  # fmt: skip
+            "me": In(NODE), "commands": In(self._command).array(lanes), "incoming": In(LINK).array(c),
+            "outgoing": Out(LINK).array(c), **{name: nic.signature.members[name] for name in shown},
+        } | failing)  # fmt: skip
 
     def elaborate(self, platform):
         m = Module()
-        nic = m.submodules.nic = Nic(
-            nodes=self.nodes, delay=self.delay, slot_cycles=self.slot_cycles, latency=self.latency, words=self.words,
-            seats=self.seats, age_interval=self.age_interval, schedule=self.schedule,
-        )  # fmt: skip
-        host = m.submodules.host = Host(self.words)
-        store = m.submodules.store = Memory(shape=64, depth=1 << len(nic.store_at), init=[])
-        write, read = store.write_port(), store.read_port()
+        nic, c = self._nic, self._nic.channels
+        m.submodules.nic = nic
         phase = Signal(range(self.slot_cycles))
         m.d.sync += phase.eq(Mux(phase == self.slot_cycles - 1, 0, phase + 1))
         # kept from the first cycle of a slot on: simulators work through all that depends on an input twice a cycle
@@ -123,54 +136,105 @@ class Station(Block):
                 m.d.comb += command.eq(asked[k])
         m.d.comb += [
             Cat(nic.command_valid, nic.command_open, nic.command_seat, nic.command_dst, nic.command_cells).eq(command),
-            nic.me.eq(self.me), nic.rx_word.eq(self.incoming[:64]), nic.rx_valid.eq(self.incoming[VALID]),
-            nic.rx_first.eq(self.incoming[FIRST]), self.outgoing.eq(Cat(nic.tx_word, nic.tx_valid, nic.tx_first)),
-            host.src.eq(nic.host_src), host.dst.eq(nic.host_dst), host.seq.eq(nic.host_seq),
-            host.word.eq(nic.host_word),
-            nic.host_data.eq(host.data), nic.host_remainder.eq(host.remainder),
-            write.addr.eq(nic.store_at), write.data.eq(nic.store_data), write.en.eq(nic.store_write),
-            read.addr.eq(nic.store_from), nic.store_word.eq(read.data),
-            *(getattr(self, name).eq(getattr(nic, name))
-              for name in ("sent", "heard", "heard_valid", "delivered", "corrupt", "longest")),
-        ]  # fmt: skip
+            nic.me.eq(self.me),
+        ]
+        for name in COUNTERS + (FAILING if nic.failures else ()):
+            mine, its = getattr(self, name), getattr(nic, name)
+            m.d.comb += [a.eq(b) for a, b in zip(mine, its, strict=True)] if name in ("sent", "heard") else mine.eq(its)
+        stores = []
+        for k in range(c):
+            store = m.submodules[f"store_{k}"] = Memory(shape=64, depth=1 << len(nic.store_at[k]), init=[])
+            write = store.write_port()
+            stores.append([store.read_port() for _ in range(c)])
+            m.d.comb += [
+                write.addr.eq(nic.store_at[k]), write.data.eq(nic.store_data[k]), write.en.eq(nic.store_write[k]),
+            ]  # fmt: skip
+        for k in range(c):
+            host = place(m, f"host_{k}", Host(self.words, len(nic.sent[k]) // 8 - WORD))
+            plugged = ~self.unplugged[k] if nic.failures else Const(1)
+            m.d.comb += [
+                nic.rx_word[k].eq(self.incoming[k][:64]), nic.rx_valid[k].eq(self.incoming[k][VALID]),
+                nic.rx_first[k].eq(self.incoming[k][FIRST]),
+                self.outgoing[k].eq(Mux(plugged, Cat(nic.tx_word[k], nic.tx_valid[k], nic.tx_first[k]), 0)),
+                host.src.eq(self.me), host.dst.eq(nic.host_dst[k]), host.seq.eq(nic.host_seq[k]),
+                host.word.eq(nic.host_word[k]), nic.host_data[k].eq(host.data),
+                nic.host_remainder[k].eq(host.remainder),
+            ]  # fmt: skip
+            reads, size = [ports[k] for ports in stores], len(nic.store_at[k])
+            bank = Signal(nic._channel, name=f"bank_{k}")
+            m.d.comb += [read.addr.eq(nic.store_from[k][:size]) for read in reads]
+            m.d.sync += bank.eq(nic.store_from[k][size:])
+            m.d.comb += nic.store_word[k].eq(reads[0].data if c == 1 else Array(read.data for read in reads)[bank])
+        if nic.failures:
+            m.d.comb += nic.down.eq(self.down)
+            over, turn = Signal(nic.seats), Signal(range(self.slot_cycles))
+            m.d.comb += turn.eq(Mux(phase < nic.phase, 0, phase - nic.phase))
+            for k, ends in enumerate(self.ends):  # 1 is from the first turn on in which this slot's cells are taken in
+                with m.If(ends.any() & (phase == self.slot_cycles - 1)):
+                    m.d.sync += over[k].eq(1)
+                m.d.comb += nic.over[k].eq(over[k] | ends.any() & ((turn >> 2) + 1 >= ends))
+                opened = nic.command_valid & nic.command_open & (nic.command_seat == k)
+                with m.If(opened):
+                    m.d.sync += over[k].eq(0)
         return m
 
 
 class Rack(Block):
     """Members
     commands    [i][k]  the k-th command of the next slot for node i: valid, open, seat, destination, cells
-    sent        [i]  the header that node i sent in this slot
-    heard, heard_valid   [i]  the header that came to node i in this slot, and whether one did
+    sent        [i][c]  the header that node i sent on channel c in this slot
+    heard, heard_valid   [i][c]  the header that came to node i in this slot, and whether one did
     passed      [switch, output]  the header that went through last
     delivered, corrupt, longest   [i]  the counters of each NIC
+
+    With failures
+    down        [i]  whether node i is down in this slot
+    unplugged   [i]  bit c: what node i sends on channel c in this slot is lost on its first link
+    broken      [switch]  bit y: output y gives nothing, where and when it takes up the circuits of a slot
+    ends        [i][k]  the pair in seat k of node i is over, from the so manieth turn of this slot on, counted from 1
+    failed, refused, discarded   [i]  as the NIC's
     """
 
-    def __init__(self, *, nodes: int, ports: int, delay: int = 0, slot_cycles: int | None = None,
+    def __init__(self, *, nodes: int, ports: int, channels: int = 1, delay: int = 0, slot_cycles: int | None = None,
                  latency: int | None = None, words: int = 8, seats: int | None = None, age_interval: int = -1,
-                 schedule: str = "auto", lanes: int | None = None):  # fmt: skip
-        self.nodes, self.ports, self.delay, self.words = nodes, ports, delay, words
-        self.schedule, self.age_interval = schedule, age_interval
-        self.slot_cycles = slot_cycles or default_cycles(delay, words)
-        self.latency = default_latency(delay, self.slot_cycles, words) if latency is None else latency
+                 schedule: str = "auto", values: int = 1, failures: bool = False,
+                 lanes: int | None = None):  # fmt: skip
+        self.nodes, self.ports, self.channels, self.delay, self.words = nodes, ports, channels, delay, words
+        self.schedule, self.age_interval, self.values, self.failures = schedule, age_interval, values, failures
+        self.slot_cycles = slot_cycles or default_cycles(delay, words, channels)
+        self.latency = default_latency(delay, self.slot_cycles, words, channels) if latency is None else latency
         self.seats = seats or 3 * nodes
-        self.lanes = min(nodes - 1, self.slot_cycles - SEND - 1) if lanes is None else lanes
+        room = self.slot_cycles - SEND * channels - 1
+        self.lanes = min(nodes - 1, room) if lanes is None else lanes
         require(self.latency >= SWITCHES, "latency", f"at least {SWITCHES} cycles, one for each switch", self.latency)
-        room = self.slot_cycles - SEND - 1
         require(1 <= self.lanes <= room, "lanes", f"from 1 to {room}, the cycles left in a slot", self.lanes)
-        self.clos = CircuitClos(nodes=nodes, ports=ports)
-        self.rounds = rounds(nodes, 1, delay, schedule)
+        self.clos = CircuitClos(nodes=nodes, ports=ports, planes=channels)
+        self.rounds = rounds(nodes, channels, delay, schedule)
         self.circuits = decompose(self.clos, self.rounds)
+        self.layout = layout_of(values, nodes if failures else 0)
         wires = self.latency - SWITCHES
         self.hops = [wires // 4 + (k < wires % 4) for k in range(4)]  # cycles of the four links of a path
-        index = max((self.seats - 1).bit_length(), 1)
-        self.command = 2 + index + NODE + BACKLOG
+        one, bits = self._station(), 8 * self.layout.size
         switches = len(self.clos.names)
+        failing = {
+            "down": In(1).array(nodes), "unplugged": In(channels).array(nodes), "broken": In(ports).array(switches),
+            "ends": In(one._until).array(nodes, self.seats), "failed": Out(nodes).array(nodes),
+            "refused": Out(channels).array(nodes), "discarded": Out(32).array(nodes),
+        }  # fmt: skip
         super().__init__({
-            "commands": In(self.command).array(nodes, self.lanes),
-            "sent": Out(64).array(nodes), "heard": Out(64).array(nodes), "heard_valid": Out(nodes),
-            "passed": Out(64).array(switches, ports), "delivered": Out(32).array(nodes),
+            "commands": In(one._command).array(nodes, self.lanes),
+            "sent": Out(bits).array(nodes, channels), "heard": Out(bits).array(nodes, channels),
+            "heard_valid": Out(channels).array(nodes),
+            "passed": Out(bits).array(switches, ports), "delivered": Out(32).array(nodes),
             "corrupt": Out(32).array(nodes), "longest": Out(range(nodes + 2)).array(nodes),
-        })  # fmt: skip
+        } | (failing if failures else {}))  # fmt: skip
+
+    def _station(self) -> Station:
+        return Station(
+            nodes=self.nodes, channels=self.channels, delay=self.delay, slot_cycles=self.slot_cycles,
+            latency=self.latency, words=self.words, seats=self.seats, age_interval=self.age_interval,
+            schedule=self.schedule, values=self.values, failures=self.failures, lanes=self.lanes,
+        )  # fmt: skip
 
     @cached_property
     def offsets(self) -> tuple[int, int, int]:
@@ -190,43 +254,61 @@ class Rack(Block):
         clos, half = self.clos, self.clos.half
         stations = []
         for i in range(self.nodes):
-            station = place(m, f"node_{i}", Station(
-                nodes=self.nodes, delay=self.delay, slot_cycles=self.slot_cycles, latency=self.latency,
-                words=self.words, seats=self.seats, age_interval=self.age_interval, schedule=self.schedule,
-                lanes=self.lanes,
-            ))  # fmt: skip
+            station = place(m, f"node_{i}", self._station())
             stations.append(station)
+            shown = ("heard_valid", "delivered", "corrupt", "longest") + (FAILING if self.failures else ())
             m.d.comb += [
-                station.me.eq(i), self.sent[i].eq(station.sent), self.heard[i].eq(station.heard),
-                self.heard_valid[i].eq(station.heard_valid), self.delivered[i].eq(station.delivered),
-                self.corrupt[i].eq(station.corrupt), self.longest[i].eq(station.longest),
+                station.me.eq(i), *(getattr(self, name)[i].eq(getattr(station, name)) for name in shown),
+                *(getattr(self, name)[i][c].eq(getattr(station, name)[c])
+                  for name in ("sent", "heard") for c in range(self.channels)),
                 *(station.commands[k].eq(self.commands[i][k]) for k in range(self.lanes)),
             ]  # fmt: skip
+            if self.failures:
+                m.d.comb += [
+                    station.down.eq(self.down[i]), station.unplugged.eq(self.unplugged[i]),
+                    *(station.ends[k].eq(self.ends[i][k]) for k in range(self.seats)),
+                ]  # fmt: skip
         switches = {}
+        more = 8 * (self.layout.size - WORD)
         for number, name in enumerate(clos.names):
-            switch = m.submodules[name] = switches[name] = CircuitSwitch(
-                self.circuits.selectors(name), slot_cycles=self.slot_cycles, offsets=self.offsets_of(name), name=name
-            )
+            switch = m.submodules[name.replace(".", "_")] = switches[name] = CircuitSwitch(
+                self.circuits.selectors(name), slot_cycles=self.slot_cycles, offsets=self.offsets_of(name), name=name,
+                failures=self.failures,
+            )  # fmt: skip
+            if self.failures:
+                m.d.comb += switch.broken.eq(self.broken[number])
             for y in range(self.ports):
-                with m.If(switch.links_out[y][VALID] & switch.links_out[y][FIRST]):
-                    m.d.sync += self.passed[number][y].eq(switch.links_out[y][:64])
+                link, passed = switch.links_out[y], self.passed[number][y]
+                begins = link[VALID] & link[FIRST]
+                if not more:
+                    with m.If(begins):
+                        m.d.sync += passed.eq(link[:64])
+                    continue
+                second, word = Signal(name=f"second_{number}_{y}"), Signal(64, name=f"word_{number}_{y}")
+                m.d.sync += second.eq(begins)
+                with m.If(begins):
+                    m.d.sync += word.eq(link[:64])
+                with m.If(second):
+                    m.d.sync += passed.eq(Cat(word, link[:more]))
 
         def wire(name, cycles, begin, end):
             line = place(m, name, Delay(cycles))
             m.d.comb += [line.incoming.eq(begin), end.eq(line.outgoing)]
 
         to_leaf, to_spine, from_spine, from_leaf = self.hops
-        for i, station in enumerate(stations):
-            leaf = switches[clos.leaf(0, i // half)]
-            wire(f"up_{i}", to_leaf, station.outgoing, leaf.links_in[i % half])
-            wire(f"down_{i}", from_leaf, leaf.links_out[i % half], station.incoming)
-        for a in range(clos.leaves):
-            leaf = switches[clos.leaf(0, a)]
-            for u in range(half):
-                x, port = clos.spine_port(u, a)
-                spine = switches[clos.spine(0, x)]
-                wire(f"uplink_{a}_{u}", to_spine, leaf.links_out[half + u], spine.links_in[port])
-                wire(f"downlink_{a}_{u}", from_spine, spine.links_out[port], leaf.links_in[half + u])
+        for plane in range(self.channels):
+            of = f"{plane}_" if self.channels > 1 else ""
+            for i, station in enumerate(stations):
+                leaf = switches[clos.leaf(plane, i // half)]
+                wire(f"up_{of}{i}", to_leaf, station.outgoing[plane], leaf.links_in[i % half])
+                wire(f"down_{of}{i}", from_leaf, leaf.links_out[i % half], station.incoming[plane])
+            for a in range(clos.leaves):
+                leaf = switches[clos.leaf(plane, a)]
+                for u in range(half):
+                    x, port = clos.spine_port(u, a)
+                    spine = switches[clos.spine(plane, x)]
+                    wire(f"uplink_{of}{a}_{u}", to_spine, leaf.links_out[half + u], spine.links_in[port])
+                    wire(f"downlink_{of}{a}_{u}", from_spine, spine.links_out[port], leaf.links_in[half + u])
         return m
 
 
@@ -235,13 +317,12 @@ def through(rack: Rack) -> dict[tuple[int, int], np.ndarray]:
     clos, circuits, half = rack.clos, rack.circuits, rack.clos.half
     numbers = {name: k for k, name in enumerate(clos.names)}
     out = {(k, y): np.full(circuits.slots, -1) for k in numbers.values() for y in range(rack.ports)}
-    for t in range(circuits.slots):
-        for i in range(rack.nodes):
-            j, u = int(circuits.peers[t, 0, i]), int(circuits.uplinks[t, 0, i])
-            if j < 0:
-                continue
-            x, port = clos.spine_port(u, j // half)
-            out[numbers[clos.leaf(0, i // half)], half + u][t] = i
-            out[numbers[clos.spine(0, x)], port][t] = i
-            out[numbers[clos.leaf(0, j // half)], j % half][t] = i
+    for t, plane, i in np.ndindex(circuits.slots, rack.channels, rack.nodes):
+        j, u = int(circuits.peers[t, plane, i]), int(circuits.uplinks[t, plane, i])
+        if j < 0:
+            continue
+        x, port = clos.spine_port(u, j // half)
+        out[numbers[clos.leaf(plane, i // half)], half + u][t] = i
+        out[numbers[clos.spine(plane, x)], port][t] = i
+        out[numbers[clos.leaf(plane, j // half)], j % half][t] = i
     return out

@@ -40,19 +40,23 @@ class CircuitSwitch(Block):
     links_in    [x]  what comes in: LINK bits
     links_out   [y]  what goes out, a cycle later
     selected    [y]  the input that output y listens to, or `ports` for none
+    broken      bit y: output y listens to nobody from its next slot on (with `failures`)
     """
 
-    def __init__(self, selectors, *, slot_cycles: int, offsets=None, name: str = "the switch", check: bool = True):
+    def __init__(
+        self, selectors, *, slot_cycles: int, offsets=None, name: str = "the switch", check: bool = True,
+        failures: bool = False,
+    ):  # fmt: skip
         rows = [[int(x) for x in row] for row in selectors]
         self.ports = len(rows[0]) if rows else 0
         if check:
             check_table(rows, self.ports, name)
-        self.rows, self.slot_cycles = rows, slot_cycles
+        self.rows, self.slot_cycles, self.failures = rows, slot_cycles, failures
         self.offsets = list(offsets) if offsets is not None else [0] * self.ports
         super().__init__({
             "links_in": In(LINK).array(self.ports), "links_out": Out(LINK).array(self.ports),
             "selected": Out(range(self.ports + 1)).array(self.ports),
-        })  # fmt: skip
+        } | ({"broken": In(self.ports)} if failures else {}))  # fmt: skip
 
     def elaborate(self, platform):
         m = Module()
@@ -76,8 +80,9 @@ class CircuitSwitch(Block):
             before = self.rows[(began - 1) % slots]
             for k, y in enumerate(mine):
                 select = Signal(width, init=before[y] if before[y] >= 0 else n, name=f"select_{y}")
+                chosen = read.data.word_select(k, width)
                 with m.If(ends):
-                    m.d.sync += select.eq(read.data.word_select(k, width))
+                    m.d.sync += select.eq(Mux(self.broken[y], n, chosen) if self.failures else chosen)
                 m.d.comb += self.selected[y].eq(select)
                 m.d.sync += self.links_out[y].eq(Array([*self.links_in, 0])[select])
         return m

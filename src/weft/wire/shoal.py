@@ -7,11 +7,15 @@ order     fields from the least significant bit up, first byte first; the CRC is
 CRC       CRC-8/SAE-J1850 over the other bytes of the cell, header first. In 512 bits every 8-bit CRC misses some double
           errors, a primitive polynomial the fewest; and its start value makes a cell of all zeros a damaged one.
 feedback  the two codes above the largest value that a queue can report: nothing received, and not applicable.
+wider     Fig. 5 has room for one value of feedback and none for the news of §3.5, who cannot be reached. A header that
+          carries a second value, or a bit per node for the news, has them behind the first value and behind the flags;
+          its CRC is still the last byte. `header` lays it out.
 empty     a cell whose source is its destination: nobody sends to himself.
 length    the header has no room for one, so that of a packet is the first two bytes of its first cell.
 """
 
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 from weft.errors import BadInput, require
@@ -20,31 +24,50 @@ from weft.units import param
 from weft.wire.crc import CRC8_SAE_J1850
 from weft.wire.format import Format
 
-HEADER = Format(
-    "shoal_header",
-    (
-        ("dst", 10),
-        ("src", 10),
-        ("seq", 22),
-        ("feedback", 11),
-        ("start", 1),
-        ("end", 1),
-        ("dropped", 1),
-        ("crc", 8),
-    ),
+FIG_5 = (
+    ("dst", 10),
+    ("src", 10),
+    ("seq", 22),
+    ("feedback", 11),
+    ("start", 1),
+    ("end", 1),
+    ("dropped", 1),
+    ("crc", 8),
 )
+VALUES = 2  # of feedback that a header can carry
+NEWS = 512  # nodes of which it can say whether they are reached: those of the paper's rack
+
+
+@lru_cache
+def header(values: int = 1, news: int = 0) -> Format:
+    """The layout with so many values of feedback and a bit for each of `news` nodes; without either it is Fig. 5's."""
+    require(1 <= values <= VALUES, "values", f"from 1 to {VALUES} of feedback", values)
+    require(0 <= news <= NEWS, "news", f"of 0 to {NEWS} nodes", news)
+    before = FIG_5[: 1 + [name for name, _ in FIG_5].index("feedback")]
+    flags, crc = FIG_5[len(before) : -1], FIG_5[-1:]
+    older = (("older", dict(FIG_5)["feedback"]),) if values > 1 else ()
+    failed = (("failed", news),) if news else ()
+    fields = before + older + flags + failed
+    spare = -sum(width for _, width in fields) % 8
+    padding = (("spare", spare),) if spare else ()
+    return Format("shoal_header", fields + padding + crc)
+
+
+HEADER = header()
 SOURCE = {
     "dst": ("destination id", "printed"),
     "src": ("source id", "deduced: reassembly needs it; as wide as the destination"),
     "seq": ("sequence number", "deduced: named in §3.5; what is left of 64 bits"),
     "feedback": ("rate limit feedback", "deduced: up to 2N - 3 = 2045 for 1024 nodes, and two codes"),
+    "older": ("-", "ours: as wide as the feedback before it"),
     "start": ("start-of-packet", "deduced: as wide as end-of-packet"),
     "end": ("end-of-packet", "printed"),
     "dropped": ("last-cell-dropped", "printed"),
+    "failed": ("-", "ours: a bit per node, for §3.5"),
+    "spare": ("-", "ours: so that the CRC is a byte"),
     "crc": ("CRC checksum", "printed; the polynomial is ours"),
 }
 CRC = CRC8_SAE_J1850
-CRC_AT = HEADER.offset("crc") // 8
 
 CELL = 64  # bytes, header included (§3.3.4)
 NODES = 1 << 10  # that a header can tell apart (Fig. 5)
@@ -69,38 +92,45 @@ class Cell:
     end: bool = param(False, "the cell is the last of its packet")
     dropped: bool = param(False, "the last cell that came from the receiver was dropped")
     payload: Hex = param(b"", "payload, padded with zeros")
+    older: int = param(NOTHING, "the same of the cell before, in a header of two values", words=CODES)
+    failed: int = param(0, "bit k: the sender cannot reach node k, in a header that carries news")
 
     @property
     def empty(self) -> bool:
         """Whether the cell carries feedback alone."""
         return self.dst == self.src
 
-    def encode(self, size: int = CELL) -> bytes:
+    def encode(self, size: int = CELL, layout: Format = HEADER) -> bytes:
         """The cell as `size` bytes, the payload padded with zeros."""
-        require(HEADER.size <= size <= PACKET, "cell", f"from {HEADER.size} to {PACKET:,} bytes", size)
-        room = size - HEADER.size
+        require(layout.size <= size <= PACKET, "cell", f"from {layout.size} to {PACKET:,} bytes", size)
+        room, there = size - layout.size, dict(layout.fields)
         require(len(self.payload) <= room, "payload", f"at most {room} bytes in a cell of {size}", len(self.payload))
-        values = {name: getattr(self, name) for name in SOURCE if name != "crc"}
-        data = bytearray(HEADER.pack(**values, crc=0) + self.payload.ljust(room, b"\0"))
-        data[CRC_AT] = checksum(data)
+        for name, nothing in (("older", NOTHING), ("failed", 0)):
+            require(name in there or getattr(self, name) == nothing, name, "left out of this header",
+                    getattr(self, name))  # fmt: skip
+        values = {name: getattr(self, name, 0) for name in there}
+        data = bytearray(layout.pack(**values) + self.payload.ljust(room, b"\0"))
+        data[layout.size - 1] = checksum(data, layout)
         return bytes(data)
 
 
-def checksum(data: bytes | bytearray) -> int:
-    """The CRC of a whole cell, whatever stands in its CRC byte."""
-    return CRC.compute(bytes(data[:CRC_AT]) + bytes(data[CRC_AT + 1 :]))
+def checksum(data: bytes | bytearray, layout: Format = HEADER) -> int:
+    """The CRC of a whole cell, whatever stands in its CRC byte, the last of the header."""
+    at = layout.size - 1
+    return CRC.compute(bytes(data[:at]) + bytes(data[at + 1 :]))
 
 
-def decode(data: bytes) -> tuple[Cell, bool]:
+def decode(data: bytes, layout: Format = HEADER) -> tuple[Cell, bool]:
     """The cell in `data`, and whether its CRC is right.
 
     A damaged cell is decoded too: Appendix D still reads its feedback and `dropped`.
     """
-    require(len(data) >= HEADER.size, "cell", f"at least {HEADER.size} bytes", len(data))
-    values: dict[str, Any] = HEADER.unpack(data[: HEADER.size])
-    intact = values.pop("crc") == checksum(data)
+    require(len(data) >= layout.size, "cell", f"at least {layout.size} bytes", len(data))
+    values: dict[str, Any] = layout.unpack(data[: layout.size])
+    values.pop("spare", None)
+    intact = values.pop("crc") == checksum(data, layout)
     flags = {name: bool(values[name]) for name in ("start", "end", "dropped")}
-    return Cell(**values | flags, payload=bytes(data[HEADER.size :])), intact
+    return Cell(**values | flags, payload=bytes(data[layout.size :])), intact
 
 
 def feedback(value: int) -> int:
@@ -109,14 +139,14 @@ def feedback(value: int) -> int:
     return min(max(value, 0), MOST_FEEDBACK)
 
 
-def missed_pairs(size: int = CELL) -> int:
+def missed_pairs(size: int = CELL, layout: Format = HEADER) -> int:
     """Pairs of flipped bits in a cell of `size` bytes that its CRC does not see."""
-    clean, missed = checksum(bytes(size)), 0
+    clean, missed, at = checksum(bytes(size), layout), 0, layout.size - 1
     seen: dict[int, int] = {}
     for bit in range(8 * size):
         data = bytearray(size)
         data[bit // 8] = 1 << bit % 8
-        flip = data[CRC_AT] if bit // 8 == CRC_AT else checksum(data) ^ clean  # what it does to the comparison
+        flip = data[at] if bit // 8 == at else checksum(data, layout) ^ clean  # what it does to the comparison
         missed += seen.get(flip, 0)
         seen[flip] = seen.get(flip, 0) + 1
     return missed
