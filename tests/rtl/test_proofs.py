@@ -5,7 +5,7 @@ import json
 import pytest
 
 from weft.cli import main
-from weft.rtl.designs import CrossbarGates, IslipGates, SwitchGates
+from weft.rtl.designs import CrossbarGates, IslipGates, ShoalGates, SwitchGates
 from weft.rtl.properties import PROPERTIES
 from weft.rtl.prove import decide, prove
 from weft.rtl.synth import asked_bits, synthesise
@@ -30,6 +30,12 @@ def test_a_shared_memory_keeps_order_as_far_as_we_look_and_one_that_frees_early_
     fifo = PROPERTIES["crossbar"](CrossbarGates(ports=2, buffers="shared"))[-1]
     assert decide(fifo.design(), 8) == ("holds to depth", 8)
     assert decide(fifo.mutant(), 8)[0] == "fails"
+
+
+def test_no_queue_of_a_small_rack_breaks_its_bound_as_far_as_we_look_and_one_that_does_not_wait_for_feedback_does():
+    (bound,) = PROPERTIES["shoal"](ShoalGates())
+    assert decide(bound.design(), 72) == ("holds to depth", 72)
+    assert decide(bound.mutant(), 72, hunt=True) == ("fails", 64)
 
 
 def test_a_proof_of_a_wrong_design_fails_at_a_depth():

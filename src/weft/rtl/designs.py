@@ -367,4 +367,4 @@ DESIGNS = {
     "shoal-nic": NicGates, "shoal": ShoalGates, "eep": EepGates,
 }  # fmt: skip
 DRIVES = {"crossbar": CrossbarDrive, "shoal": ShoalDrive, "eep": EepDrive}
-PROVED = ("islip", "crossbar", "shoal-switch", "eep")
+PROVED = ("islip", "crossbar", "shoal-switch", "shoal", "eep")

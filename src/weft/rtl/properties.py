@@ -3,7 +3,7 @@
 from amaranth.hdl import Assert, Cat, Module, Signal
 from amaranth.lib.wiring import In
 
-from weft.rtl import prove_eep
+from weft.rtl import prove_eep, prove_shoal
 from weft.rtl.islip import Islip
 from weft.rtl.parts import Block
 from weft.rtl.prove import Property, no_reset
@@ -185,5 +185,5 @@ def switch_properties(design) -> list[Property]:
 
 PROPERTIES = {
     "islip": islip_properties, "crossbar": crossbar_properties, "shoal-switch": switch_properties,
-    "eep": prove_eep.properties,
+    "shoal": prove_shoal.properties, "eep": prove_eep.properties,
 }  # fmt: skip

@@ -85,7 +85,7 @@ class Nic(Block):
     discarded                       cells that were, here or on their way in
     """
 
-    decoder = HeaderDecoder
+    decoder, seat = HeaderDecoder, Seat
 
     def __init__(self, *, nodes: int, channels: int = 1, delay: int = 0, slot_cycles: int = 20, latency: int = 3,
                  words: int = 8, seats: int = 0, age_interval: int = -1, schedule: str = "auto", values: int = 1,
@@ -177,7 +177,7 @@ class Nic(Block):
         m.d.comb += [link.eq(Mux(sends, peer, source)), here.eq(length.read(peer))]
         seats = []
         for k in range(s):
-            seat = place(m, f"seat_{k}", Seat(
+            seat = place(m, f"seat_{k}", self.seat(
                 nodes=n, epoch=epoch, age_interval=self.age_interval, failures=self.failures
             ))  # fmt: skip
             m.d.comb += [

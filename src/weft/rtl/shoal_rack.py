@@ -105,8 +105,10 @@ class Station(Block):
     Members: as the rack's, and `me`; `incoming`, `outgoing` [c], the channels.
     """
 
+    nic = Nic
+
     def __init__(self, *, lanes: int, **options):
-        self._nic = Nic(**options)
+        self._nic = self.nic(**options)
         for name, value in options.items():
             setattr(self, name, value)
         self.lanes = lanes
@@ -195,6 +197,8 @@ class Rack(Block):
     failed, refused, discarded   [i]  as the NIC's
     """
 
+    station = Station
+
     def __init__(self, *, nodes: int, ports: int, channels: int = 1, delay: int = 0, slot_cycles: int | None = None,
                  latency: int | None = None, words: int = 8, seats: int | None = None, age_interval: int = -1,
                  schedule: str = "auto", values: int = 1, failures: bool = False,
@@ -230,7 +234,7 @@ class Rack(Block):
         } | (failing if failures else {}))  # fmt: skip
 
     def _station(self) -> Station:
-        return Station(
+        return self.station(
             nodes=self.nodes, channels=self.channels, delay=self.delay, slot_cycles=self.slot_cycles,
             latency=self.latency, words=self.words, seats=self.seats, age_interval=self.age_interval,
             schedule=self.schedule, values=self.values, failures=self.failures, lanes=self.lanes,

@@ -34,6 +34,8 @@ class Seat(Block):
     dst, seq                 where to, and the number of the next cell
     """
 
+    unheard = AWAY  # what a throttle is once a cell has been released
+
     def __init__(self, *, nodes: int, epoch: int, age_interval: int, failures: bool = False):
         self.nodes, self.epoch, self.age_interval, self.failures = nodes, epoch, age_interval, failures
         super().__init__({
@@ -63,7 +65,7 @@ class Seat(Block):
             left.eq(Mux((need == 0) | (need == AWAY), need, need - 1)),
             read.addr.eq(self.link), write.addr.eq(self.link),
             write.en.eq(self.visit | self.hear & ~(self.again & (read.data == AWAY))),
-            write.data.eq(Mux(self.hear, self.throttle, Mux(self.free, 0, Mux(self.away, AWAY, left)))),
+            write.data.eq(Mux(self.hear, self.throttle, Mux(self.free, 0, Mux(self.away, self.unheard, left)))),
         ]  # fmt: skip
         fresh = Signal()  # nothing was left until a command of this slot
         some, first = self._repeats(m) if self.failures else (Const(0), number)
