@@ -133,7 +133,7 @@ def test_a_nic_that_forgets_to_count_down_is_found(monkeypatch, tmp_path):
             m.d.comb += self.old.eq(0)  # no flow is ever old enough
             return m
 
-    monkeypatch.setattr(shoal_nic, "Seat", Stubborn)
+    monkeypatch.setattr(shoal_nic.Nic, "seat", Stubborn)
     design = replace(DESIGNS[1], seats=2)
     wrong = Rack(**design._options(), ports=4, seats=2)
     flows = [(0, 1, 9, 0), (1, 2, 4, 3)]

@@ -130,7 +130,7 @@ class Compiled:
 
     def __init__(self, component, inputs, outputs, ratio, vcd, since, cycles):
         if component not in self._texts:
-            self._texts[component] = tools.verilog(component)
+            self._texts[component] = tools.without_reset(tools.verilog(component))
         text = self._texts[component]
         made = build(text, shim(inputs, outputs, ratio, _clocked(text)), vcd is not None, cycles >= LONG)
         self.library = ctypes.CDLL(str(made))
