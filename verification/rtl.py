@@ -14,8 +14,8 @@ from weft.fabrics.crossbar import Crossbar
 from weft.models import fpga
 from weft.rtl import gates
 from weft.rtl.check_crossbar import check as check_crossbar
-from weft.rtl.check_shoal import CYCLE, Broken, commands, drive, expect
 from weft.rtl.check_shoal import check as check_shoal
+from weft.rtl.check_shoal import commands, drive, expect
 from weft.rtl.designs import (
     CrossbarGates,
     EepDrive,
@@ -26,6 +26,7 @@ from weft.rtl.designs import (
     ShoalGates,
     SwitchGates,
 )  # fmt: skip
+from weft.rtl.fail_shoal import CYCLE, Broken
 from weft.rtl.properties import PROPERTIES
 from weft.rtl.prove import prove
 from weft.rtl.shoal_nic import SEND, least_delay

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from weft.errors import BadInput, ScheduleConflict
 from weft.rtl import gates
-from weft.rtl.check_shoal import CYCLE, Broken, as_bits, check, commands, drive, expect, packed, split
+from weft.rtl.check_shoal import as_bits, check, commands, drive, expect, packed, split
 from weft.rtl.designs import NicGates, ShoalGates, SwitchGates
+from weft.rtl.fail_shoal import CYCLE, Broken
 from weft.rtl.shoal_header import HeaderDecoder, HeaderEncoder, fields_of, next_remainder
 from weft.rtl.shoal_nic import Nic
 from weft.rtl.shoal_rack import Host, Rack

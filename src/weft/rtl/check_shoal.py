@@ -7,19 +7,18 @@ as the kernel's. Host software, here as there, gives seats to pairs: `record_sho
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from weft.engine.fingerprint import Fingerprint, show
-from weft.errors import BadInput, require
+from weft.errors import BadInput
 from weft.fabrics.shoal import arrays, kernel
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.plain import arrays as plain_arrays
 from weft.fabrics.shoal.plain import kernel as plain_kernel
-from weft.fabrics.shoal.plain.reference import Change
 from weft.rtl.crc import linear, raw
+from weft.rtl.fail_shoal import Broken
 from weft.rtl.lockstep import Difference, Report, around, first_unequal, run_timed
 from weft.rtl.record_shoal import FailingRecorder, Notes, Recorder
 from weft.rtl.shoal_header import WORD
@@ -27,48 +26,12 @@ from weft.rtl.shoal_nic import SEND
 from weft.rtl.shoal_rack import Host, Rack, through
 from weft.rtl.shoal_seat import NODE, SEQ
 from weft.rtl.simulate import Simulation
-from weft.schedule import outage
 from weft.wire.format import Format
 from weft.wire.shoal import CRC, HEADER
 
-CYCLE = 6400  # ps of the prototype's clock, 156.25 MHz: failures are planned in time
 NOTE = "feedback is one value a header, as in Fig. 5, on all sides; `weft run shoal` sends two unless told otherwise"
 BITS = np.dtype([("low", np.uint64), ("high", np.uint64)])  # a header
 DARK = np.zeros((), BITS)
-
-
-@dataclass(frozen=True)
-class Broken:
-    """What fails in a rack, and from which slots on; nothing comes back."""
-
-    outages: tuple
-    cuts: outage.Cuts
-    ways: outage.Ways
-
-    @classmethod
-    def plan(cls, rack: Rack, text: str, seed: int = 0) -> "Broken":
-        """The failures of a plan in words."""
-        require(rack.failures, "failures", "on for anything to fail", rack.failures)
-        slot = rack.slot_cycles * CYCLE
-        outages = outage.plan(text, rack.rounds, rack.ports, seed=seed)
-        for one in outages:
-            require(one.until is None, "fail", "of parts that stay down, as gates know no repair", text)
-        return cls(outages, outage.cuts(rack.rounds, outages, slot, rack.ports), outage.Ways(rack.rounds, rack.ports))
-
-    def changes(self, rack: Rack) -> list:
-        """The same as the twin takes it."""
-        peers, out = self.ways.receiver, []
-        for k, slot in enumerate(self.cuts.slots):
-            cut, dead = (outage.unpack(rows[k], rack.nodes) for rows in (self.cuts.cut, self.cuts.dead))
-            links = frozenset((int(i), int(peers[p, i])) for p, i in np.argwhere(cut))
-            out.append(Change(int(slot), links, frozenset(map(int, np.flatnonzero(dead)))))
-        return out
-
-    def spans(self, rack: Rack):
-        """(slot from which it holds, `outage.Down`), ascending."""
-        for slot in map(int, self.cuts.slots):
-            now = [one for one in self.outages if one.at // (rack.slot_cycles * CYCLE) <= slot]
-            yield slot, outage.Down.of(self.ways, now)
 
 
 @dataclass
@@ -139,7 +102,7 @@ def expect(rack: Rack, flows, slots: int, broken: Broken | None = None) -> Expec
     if broken is None:
         recorder = Recorder(rack.rounds, flows, **options)
     else:
-        recorder = FailingRecorder(rack.rounds, flows, changes=broken.changes(rack), **options)
+        recorder = FailingRecorder(rack.rounds, flows, changes=broken.changes, **options)
     recorder.run(slots)
     shape = slots, rack.nodes, rack.channels
     headers, sends = np.zeros(shape, BITS), np.zeros(shape, bool)
@@ -213,37 +176,8 @@ def commands(rack: Rack, recorder: Notes, slots: int, broken: Broken | None = No
     if broken is not None:
         for slot, ended in recorder.ends.items():
             out += [(slot + 1, f"ends__{node}__{seat}", turn) for node, seat, turn in ended]
-        out += failing(rack, broken, slots)
+        out += broken.inputs(slots)
     return slots, [one for one in out if one[0] <= slots]
-
-
-def failing(rack: Rack, broken: Broken, slots: int):
-    """What is broken in each slot, as the gates take it; an output of a switch takes up a slot's circuits later."""
-    clos, half, cycles = rack.clos, rack.clos.half, rack.slot_cycles
-    spans = [*broken.spans(rack), (slots, None)]
-    for (begin, down), (end, _) in pairwise(spans):
-        for t in range(begin, min(end, slots)):
-            for i in range(rack.nodes):
-                yield t + 1, f"down__{i}", int(down.node[i])
-                yield t + 1, f"unplugged__{i}", sum(int(down.link[0, c, i]) << c for c in range(rack.channels))
-            for number, name in enumerate(clos.names):
-                plane, kind, which = clos.locate(name)
-                for y, offset in enumerate(rack.offsets_of(name)):
-                    if kind == "leaf":
-                        dead = down.leaf[plane, which]
-                        node = which * half + y
-                        if y >= half:
-                            dead |= down.uplink[0, plane, which, y - half]
-                        elif node < rack.nodes:
-                            dead |= down.link[1, plane, node]
-                    else:
-                        dead = down.spine[plane, which]
-                        dead |= any(
-                            down.uplink[1, plane, a, u] for a in range(clos.leaves) for u in range(half)
-                            if clos.spine_port(u, a) == (which, y)
-                        )  # fmt: skip
-                    if dead:
-                        yield ((t + 1) * cycles + offset - 1) // cycles, f"broken__{number}", 1 << y
 
 
 def drive(made, stimulus, *, engine=None, vcd=None, window=None):
@@ -299,7 +233,7 @@ def compared(rack: Rack, expected: Expected, seen, slots: int, broken: Broken | 
     """(model, gates): signal -> (slots, ports) of what must be equal, 0 where nothing is sent."""
     peers = rack.rounds.peers()
     n, c, d = rack.nodes, rack.channels, rack.delay
-    lost, dead = _lost(rack, slots, broken)
+    lost, dead = (np.zeros((slots, n, c), bool), np.zeros((slots, n), bool)) if broken is None else broken.lost(slots)
 
     def flat(values):
         return values.reshape(slots, -1)
@@ -320,7 +254,7 @@ def compared(rack: Rack, expected: Expected, seen, slots: int, broken: Broken | 
     model["heard"] = flat(np.where(before, seen["heard"], heard))
     gates["heard"] = flat(np.where(seen["heard_valid"] | before, seen["heard"], DARK))
     epoch = rack.rounds.slots
-    on_way = _on_way(rack, slots, broken)
+    stopped = {} if broken is None else broken.stopped(slots)
     for (k, y), nodes in through(rack).items():
         name = rack.clos.names[k]
         plane = rack.clos.locate(name)[0]
@@ -329,54 +263,13 @@ def compared(rack: Rack, expected: Expected, seen, slots: int, broken: Broken | 
         late = max(0, -(-(arrives - rack.slot_cycles) // rack.slot_cycles))
         node = np.array([nodes[(t - late) % epoch] if t >= late else -1 for t in range(slots)])
         at = np.maximum(np.arange(slots) - late, 0)
-        there = (node >= 0) & expected.sends[at, node, plane] & ~on_way[k, y][at]
+        there = (node >= 0) & expected.sends[at, node, plane] & ~stopped.get((k, y), np.zeros(slots, bool))[at]
         # what went through last, until the next does
         last = np.maximum.accumulate(np.where(there, np.arange(slots), -1))
         here = np.where(last >= 0, expected.headers[at[last], node[last], plane], DARK)
         model[f"{name}.out{y}"] = here[:, None]
         gates[f"{name}.out{y}"] = np.where(last >= 0, seen[k, y], DARK)[:, None]
     return model, gates
-
-
-def _lost(rack, slots, broken):
-    """(slots, n, c): what a node sends is lost; it is down."""
-    n, c, epoch = rack.nodes, rack.channels, rack.rounds.slots
-    lost, dead = np.zeros((slots, n, c), bool), np.zeros((slots, n), bool)
-    if broken is not None:
-        for k, slot in enumerate(map(int, broken.cuts.slots)):
-            cut = outage.unpack(broken.cuts.cut[k], n).reshape(epoch, c, n)
-            lost[slot:] = cut.transpose(0, 2, 1)[np.arange(slot, max(slots, slot)) % epoch][: max(slots - slot, 0)]
-            dead[slot:] = outage.unpack(broken.cuts.dead[k], n)
-    return lost, dead
-
-
-def _on_way(rack, slots, broken):
-    """(switch, output) -> (slots,): what is sent in a slot does not come through there."""
-    out = defaultdict(lambda: np.zeros(slots, bool))
-    if broken is None:
-        return out
-    clos, half, ways, epoch = rack.clos, rack.clos.half, broken.ways, rack.rounds.slots
-    numbers = {name: k for k, name in enumerate(clos.names)}
-    for begin, down in broken.spans(rack):
-        for t in range(begin, slots):
-            for plane, i in np.ndindex(rack.channels, rack.nodes):
-                p = t % epoch * rack.channels + plane
-                j = int(ways.receiver[p, i])
-                if j < 0:
-                    continue
-                u = int(ways.uplink[p, i])
-                x, port = clos.spine_port(u, j // half)
-                here = bool(down.node[i] | down.link[0, plane, i])
-                steps = (
-                    (clos.leaf(plane, i // half), half + u,
-                     down.leaf[plane, i // half] | down.uplink[0, plane, i // half, u]),
-                    (clos.spine(plane, x), port, down.spine[plane, x] | down.uplink[1, plane, j // half, u]),
-                    (clos.leaf(plane, j // half), j % half, down.leaf[plane, j // half] | down.link[1, plane, j]),
-                )  # fmt: skip
-                for name, y, dead in steps:
-                    here |= bool(dead)
-                    out[numbers[name], y][t] = here
-    return out
 
 
 def fingerprint(rack: Rack, recorder: Notes, seen, slots: int) -> str:

@@ -287,7 +287,8 @@ class ShoalDrive:
         if self.fail is not None:
             design = replace(design, failures=True)
         rack = design.component()
-        from weft.rtl.check_shoal import Broken, check
+        from weft.rtl.check_shoal import check
+        from weft.rtl.fail_shoal import Broken
 
         slots = self.slots or max((self.cycles or 100_000) // rack.slot_cycles, 1)
         broken = None if self.fail is None else Broken.plan(rack, self.fail, seed)
