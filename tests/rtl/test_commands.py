@@ -76,3 +76,9 @@ def test_every_design_and_verb_is_on_the_page():
         assert f"`{name}" in page, name
     for verb in VERBS:
         assert f"`weft rtl {verb} " in page, verb
+
+
+@pytest.mark.parametrize("design", [("shoal-nic", "--failures"), ("crossbar", "--buffers", "gcq"), ("eep",)])
+def test_every_signal_in_the_verilog_has_a_name(weft, design):
+    code, out, _ = weft("rtl", "emit", *design, *(("--ports", 4) if design[0] != "shoal-nic" else ("--nodes", 5)))
+    assert code == 0 and "endmodule" in out and "$signal" not in out

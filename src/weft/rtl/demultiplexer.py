@@ -47,7 +47,9 @@ class Demultiplexer(FromTrunk):
         unit = View(self.layout, self.unit)
         kept = Signal(self.layout.size)
         known = View(self.layout, kept)
-        chosen, opened, whose = Signal(self.ports), Signal(self.ports), Signal(self.ports)
+        chosen = Signal(self.ports)
+        opened = Signal(self.ports)
+        whose = Signal(self.ports)
         left = Signal(range(self.most + 1))
         wrong = Signal()
         m.d.comb += [whose.eq(Cat(head.link == p for p in range(self.ports))), unit.eq(known)]
@@ -104,12 +106,16 @@ class Untagger(FromTrunk):
     def elaborate(self, platform):
         m = Module()
         tag, all_ports = ethernet.TAG.size, (1 << self.ports) - 1
-        inside, tagged, ends, good = Signal(), Signal(), Signal(), Signal()
+        inside = Signal()
+        tagged = Signal()
+        ends = Signal()
+        good = Signal()
         count = Signal(range(self.most + tag + 2))
         mark = Signal(8 * tag)
         fields = View(ethernet.TAG.layout(), mark)
         register = Signal(CRC32.width)
-        unit, whose = View(self.layout, self.unit), Signal(self.ports)
+        unit = View(self.layout, self.unit)
+        whose = Signal(self.ports)
         m.d.comb += [
             tagged.eq((count >= ethernet.ADDRESSES) & (count < ethernet.ADDRESSES + tag)),
             ends.eq(inside & ~self.valid),

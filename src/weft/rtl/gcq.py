@@ -53,8 +53,11 @@ class Crossing(Block):
         store = m.submodules.store = Memory(shape=self.width, depth=places, init=[])
         put, get = store.write_port(domain=writing), store.read_port(domain="comb")
         place = range(max(places, 2))
-        tail, head = Signal(place), Signal(place)
-        wrote, read = Signal(range(2 * size)), Signal(range(2 * size))  # cells so far, modulo 2 depth
+        tail = Signal(place)
+        head = Signal(place)
+        # cells so far, modulo 2 depth
+        wrote = Signal(range(2 * size))
+        read = Signal(range(2 * size))
         enter = Signal()
         m.d.comb += [
             enter.eq(self.write & ~self.full),
@@ -130,13 +133,15 @@ class GroupMemory(Block):
         sync = m.d[FAST]
 
         # Queues of addresses, one per output; what is written shows after `stages` cycles.
-        new, taken = Signal(s), Signal(address)
+        new = Signal(s)
+        taken = Signal(address)
         joins, joining = new, taken
         for stage in range(max(self.stages, 1) - 1):
             later, where = Signal(s, name=f"joins_{stage}"), Signal(address, name=f"joining_{stage}")
             sync += [later.eq(joins), where.eq(joining)]
             joins, joining = later, where
-        heads, waiting = [], Signal(s)
+        heads = []
+        waiting = Signal(s)
         for k in range(s):
             queue = m.submodules[f"addresses_{k}"] = Memory(shape=address, depth=size, init=[])
             write, read = queue.write_port(domain=FAST), queue.read_port(domain="comb")
@@ -161,7 +166,8 @@ class GroupMemory(Block):
         indicator = m.submodules.indicator = Memory(shape=s, depth=size, init=[])
         note, clear = indicator.write_port(domain=FAST), indicator.write_port(domain=FAST)
         look = indicator.read_port(domain="comb")
-        left, freed = Signal(s), Signal()
+        left = Signal(s)
+        freed = Signal()
         m.d.comb += [
             look.addr.eq(popped), left.eq(look.data & ~self.send), freed.eq(self.send.any() & (left == 0)),
             clear.addr.eq(popped), clear.data.eq(left), clear.en.eq(self.send.any() & (left != 0)),
@@ -170,7 +176,9 @@ class GroupMemory(Block):
 
         pool = m.submodules.pool = Memory(shape=address, depth=size, init=list(range(size)))
         give, back = pool.read_port(domain="comb"), pool.write_port(domain=FAST)
-        head, tail, length = Signal(address), Signal(address), Signal(range(size + 1), init=size)
+        head = Signal(address)
+        tail = Signal(address)
+        length = Signal(range(size + 1), init=size)
         some = Signal()
         m.d.comb += [
             some.eq(length != 0), self.take.eq(self.valid & (some | freed)), taken.eq(Mux(some, give.data, popped)),

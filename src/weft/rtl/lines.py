@@ -98,7 +98,8 @@ class LineSwitch(Block):
         m = Module()
         switch, k = self.switch, self.iterations
         m.submodules.switch = switch
-        beat, behind = Signal(range(max(k, 2))), Signal(range(max(k, 2)))
+        beat = Signal(range(max(k, 2)))
+        behind = Signal(range(max(k, 2)))
         m.d.sync += beat.eq(Mux(beat == k - 1, 0, beat + 1))
         late = QUEUES[self.buffers].LATENCY % k
         m.d.comb += [

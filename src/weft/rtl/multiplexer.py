@@ -38,11 +38,17 @@ class RoundRobin(Block):
 
     def elaborate(self, platform):
         m = Module()
-        busy, step, more = Signal(), Signal(), Signal()
+        busy = Signal()
+        step = Signal()
+        more = Signal()
         tick = Signal(range(max(self.byte, 2)))
         mask = Signal(self.ports, init=(1 << self.ports) - 1)
-        now, chosen = Signal(self.ports), Signal(self.ports)  # whose turn it would be, and whose it is
-        begin, go = Signal(), Signal()  # a unit begins; its next byte goes out
+        # whose turn it would be, and whose it is
+        now = Signal(self.ports)
+        chosen = Signal(self.ports)
+        # a unit begins; its next byte goes out
+        begin = Signal()
+        go = Signal()
         ends = tick == self.byte - 1
         m.d.comb += [
             step.eq(~busy | ends), self.strobe.eq(self.valid & ends), now.eq(first(self.ready, mask)),
@@ -73,7 +79,8 @@ class Multiplexer(RoundRobin):
         """Say which byte comes next."""
         head = View(eep.HEADER.layout(), Signal(8, name="head"))
         second = View(eep.LENGTH.layout(), Signal(8, name="second"))
-        left, short = Signal(range(self.most + 1)), Signal()
+        left = Signal(range(self.most + 1))
+        short = Signal()
         m.d.comb += [
             head.sof.eq(unit.sof), head.eof.eq(unit.eof), head.len.eq(unit.size < self.most),
             head.link.eq(select(now, [Const(self.link(p), 4) for p in range(self.ports)])), second.length.eq(left),
@@ -103,7 +110,10 @@ class Tagger(RoundRobin):
         tags = Array(mark.as_value().word_select(tag - 1 - k, 8) for k in range(tag))  # highest byte first
         sums = Array((register ^ CRC32.xor_out).word_select(k, 8) for k in range(ethernet.FCS))
         after_addresses = pre + ethernet.ADDRESSES
-        fresh, body, tagged, old = Signal(8), Signal(), Signal(), Signal()
+        fresh = Signal(8)
+        body = Signal()
+        tagged = Signal()
+        old = Signal()
         m.d.comb += [
             tagged.eq((at >= after_addresses) & (at < after_addresses + tag)),
             body.eq((at >= pre) & (at < size + (pre + tag - ethernet.FCS))),

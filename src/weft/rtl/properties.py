@@ -114,7 +114,10 @@ class FirstInFirstOut(Block):
         ]  # fmt: skip
         enters = self.write & self.outputs[0] & ~unit.refused[0]
         leaves = unit.pop[0]
-        inside, ahead, seen, gone = Signal(5), Signal(5), Signal(), Signal()
+        inside = Signal(5)
+        ahead = Signal(5)
+        seen = Signal()
+        gone = Signal()
         kept = Signal(self.width)
         m.d.sync += inside.eq(inside + enters - leaves)
         m.d.comb += Assert((inside == 0) == ~unit.waiting[0])  # none lost, none made
@@ -123,7 +126,9 @@ class FirstInFirstOut(Block):
         with m.Elif(seen & ~gone & leaves):
             m.d.sync += [ahead.eq(ahead - 1), gone.eq(ahead == 0)]
         now = seen & ~gone & leaves & (ahead == 0)
-        one, two = Signal(), Signal()  # the cell itself follows two cycles later
+        # the cell itself follows two cycles later
+        one = Signal()
+        two = Signal()
         m.d.sync += [one.eq(now), two.eq(one)]
         m.d.comb += Assert(~two | (unit.left == kept))
         return m

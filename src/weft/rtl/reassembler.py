@@ -61,9 +61,12 @@ class Reassembler(Block):
         ]  # fmt: skip
 
         may, begin = self._playout(m, units, keep & View(self.layout, self.unit).sof)
-        tick, step = Signal(range(max(self.byte, 2))), Signal()
-        busy, last = Signal(), Signal()
-        count, left = Signal(range(max(self.preamble, self.gap) + 1)), Signal(range(self.most + 1))
+        tick = Signal(range(max(self.byte, 2)))
+        step = Signal()
+        busy = Signal()
+        last = Signal()
+        count = Signal(range(max(self.preamble, self.gap) + 1))
+        left = Signal(range(self.most + 1))
         ends = tick == self.byte - 1
         m.d.comb += [step.eq(~busy | ends), self.strobe.eq(self.valid & ends)]
         m.d.sync += [tick.eq(Mux(step, 0, tick + 1)), self.underrun.eq(0)]
@@ -115,8 +118,10 @@ class Reassembler(Block):
 
     def _playout(self, m, units, comes):
         """`may`: a frame may begin whose first unit has come, and waited; it is taken by `begin`."""
-        may, begin = Signal(), Signal()
-        waited, due = Signal(range(units.depth + 1)), Signal()
+        may = Signal()
+        begin = Signal()
+        waited = Signal(range(units.depth + 1))
+        due = Signal()
         m.d.comb += may.eq((waited != 0) | due)
         m.d.sync += waited.eq(waited + due - begin)
         if self.playout == 0:

@@ -34,7 +34,8 @@ class Ring(Block):
         m = Module()
         size = self.size
         head, tail, mark = (Signal(range(2 * size), name=name) for name in ("head", "tail", "mark"))
-        ahead, behind = Signal(range(2 * size)), Signal(range(2 * size))
+        ahead = Signal(range(2 * size))
+        behind = Signal(range(2 * size))
         bytes_ = m.submodules.bytes = Memory(shape=8, depth=size, init=[])
         write = bytes_.write_port()
         read = bytes_.read_port(transparent_for=(write,)) if self.block else bytes_.read_port(domain="comb")

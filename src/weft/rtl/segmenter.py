@@ -54,10 +54,14 @@ class Segmenter(Block):
         m = Module()
         ring = m.submodules.ring = Ring(self.buffer, block=self.whole)
         units = m.submodules.units = Fifo(self.layout.size, most_units(self.buffer, self.most, self.whole))
-        inside, sof, bad = Signal(), Signal(), Signal()
+        inside = Signal()
+        sof = Signal()
+        bad = Signal()
         count = Signal(range(self.most + 1))
         unit = View(self.layout, units.word)
-        full, ends, comes = Signal(), Signal(), Signal()
+        full = Signal()
+        ends = Signal()
+        comes = Signal()
         m.d.comb += [
             full.eq(count == self.most), comes.eq(self.strobe & inside & self.valid),
             ends.eq(self.strobe & inside & ~self.valid & (count != 0)),

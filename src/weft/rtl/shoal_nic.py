@@ -129,15 +129,19 @@ class Nic(Block):
     def elaborate(self, platform):
         m = Module()
         n, s, epoch, b, c = self.nodes, self.seats, self._rounds.slots, self._place, self.channels
-        phase, ends = Signal(range(self.slot_cycles)), Signal()
+        phase = Signal(range(self.slot_cycles))
+        ends = Signal()
         m.d.comb += ends.eq(phase == self.slot_cycles - 1)
         m.d.sync += phase.eq(Mux(ends, 0, phase + 1))
         # Which channel sends in this cycle, or is listened to, and how far it is.
-        sends, between = Signal(), Signal()
+        sends = Signal()
+        between = Signal()
         sending = [Signal(name=f"sending_{k}") for k in range(SEND)]
         taking = [Signal(name=f"taking_{k}") for k in range(TAKING)]
-        since, turn_of = Signal(range(self.slot_cycles)), Signal(range(max(c, 2)))
-        outward, inward = Signal(self._channel), Signal(self._channel)
+        since = Signal(range(self.slot_cycles))
+        turn_of = Signal(range(max(c, 2)))
+        outward = Signal(self._channel)
+        inward = Signal(self._channel)
         m.d.comb += [
             sends.eq(phase < SEND * c), between.eq(phase == SEND * c), outward.eq(phase[2:]),
             since.eq(phase - self.phase), turn_of.eq(since[2:]),
@@ -153,8 +157,13 @@ class Nic(Block):
             m.d.sync += [slot.eq(step(slot, epoch)), came.eq(step(came, epoch))]
         m.d.comb += inward.eq(self._order(m, came, turn_of))
         to, back = self._faces(m, "to", Cat(outward, slot)), self._faces(m, "from", Cat(inward, came))
-        peer, lit, source, expected = Signal(b), Signal(), Signal(b), Signal()
-        ahead, behind, me = Signal(b + 2), Signal(b + 2), Signal(b)
+        peer = Signal(b)
+        lit = Signal()
+        source = Signal(b)
+        expected = Signal()
+        ahead = Signal(b + 2)
+        behind = Signal(b + 2)
+        me = Signal(b)
         alive = ~self.down if self.failures else Const(1)
         m.d.comb += [
             me.eq(self.me),
@@ -173,7 +182,8 @@ class Nic(Block):
         turn = Table(m, "turn", s, n, (peer,), init=(1 << s) - 1)
         owed = [Table(m, name, 2 + b, n, (peer,)) for name in ("owed", "told")[: self.values]]  # kind, queue
         dropped = Table(m, "dropped", 1, n, (peer,))
-        link, here = Signal(b), Signal(range(n + 2))
+        link = Signal(b)
+        here = Signal(range(n + 2))
         m.d.comb += [link.eq(Mux(sends, peer, source)), here.eq(length.read(peer))]
         seats = []
         for k in range(s):
@@ -188,12 +198,16 @@ class Nic(Block):
             seats.append(seat)
 
         # ---------------------------------------------------------------- 1: who may send, and whose turn it is
-        may, can = Signal(s), Signal(s)
+        may = Signal(s)
+        can = Signal(s)
         m.d.comb += [
             may.eq(Cat(seat.may for seat in seats)),
             can.eq(may & Cat(seat.old for seat in seats) & (~local.read(peer)).replicate(s)),
         ]
-        pick, released, waiting, index = Signal(s), Signal(), Signal(range(s + 1)), Signal(self._index)
+        pick = Signal(s)
+        released = Signal()
+        waiting = Signal(range(s + 1))
+        index = Signal(self._index)
         with m.If(sending[1]):
             m.d.sync += [
                 pick.eq(Mux(lit, first(can, turn.read(peer)), 0)), released.eq(lit & can.any()),
@@ -219,7 +233,10 @@ class Nic(Block):
 
         # ---------------------------------------------------------------- 3: header, and what is left behind
         top = fields(look.data, entry)
-        held, goes, own, direct = Signal(range(n + 2)), Signal(), Signal(), Signal()
+        held = Signal(range(n + 2))
+        goes = Signal()
+        own = Signal()
+        direct = Signal()
         m.d.comb += [
             held.eq(here + released), goes.eq(lit & (held != 0)), own.eq(goes & top["own"]),
             direct.eq(own & (top["node"] == peer)),
@@ -274,7 +291,9 @@ class Nic(Block):
                   ("tx_word", "tx_valid", "tx_first", "host_dst", "host_seq", "host_word", "store_from", "sent")),
             ]  # fmt: skip
         # For the link whose two directions share a slot: our cell that waits for it, and the one that left on it now.
-        mine, mine_seat, held_seat = Signal(), Signal(self._index), Signal(self._index)
+        mine = Signal()
+        mine_seat = Signal(self._index)
+        held_seat = Signal(self._index)
         with m.If(sending[3] & to["self"]):
             m.d.sync += [mine.eq(own), mine_seat.eq(top["seat"])]
             with m.If(released):
@@ -282,7 +301,8 @@ class Nic(Block):
 
         # ---------------------------------------------------------------- receiving
         got = m.submodules.decoder = self.decoder(WORD * self.words, self.values, self._news)
-        passes, stays = Signal(), Signal()
+        passes = Signal()
+        stays = Signal()
         receivers, kept = [], []
         for k in range(c):
             receiver = place(m, f"receiver_{k}", Receiver(
@@ -311,7 +331,8 @@ class Nic(Block):
         m.d.comb += [got.header.eq(header), got.remainder.eq(remainder)]
         kinds = [fields(records.read(source)[k * size : (k + 1) * size], record) for k in range(self._records)]
         past = {name: Array([one[name] for one in kinds]) for name in record}
-        good, hearing = Signal(), []
+        hearing = []
+        good = Signal()
         repeated = back["self"] & ~past["there"][back["lag"]] if self.values == 1 else Const(0)
         for v, feedback in enumerate(self._feedbacks(got)):
             about = {name: Signal(width, name=f"about_{name}_{v}") for name, width in record.items()}
@@ -413,7 +434,9 @@ class Nic(Block):
                 m.d.sync += self.failed.bit_select(source, 1).eq(1)
             m.d.sync += self.discarded.eq(self.discarded + lost)
         # What is repeated, oldest first: what was sent and cannot have been answered, then our cell that waits.
-        repeat, seat_of, number = Signal(), Signal(self._index), Signal(SEQ)
+        repeat = Signal()
+        seat_of = Signal(self._index)
+        number = Signal(SEQ)
         waiting = fields(at.waits.read(source), {"seat": self._index, "seq": SEQ})
         for k, flag in enumerate(taking):
             with m.If(flag & silent):
@@ -505,7 +528,9 @@ class Nic(Block):
             kind, last = Signal(2, name=f"kind_{v}"), table.read(peer)
             m.d.comb += [kind.eq(last[:2]), queue[v].eq(last[2:])]
             if self.values == 1:
-                told, told_to = Signal(), Signal(self._place)  # where both directions share a slot it is repeated once
+                # where both directions share a slot it is repeated once
+                told = Signal()
+                told_to = Signal(self._place)
                 with m.If(shared & now):
                     m.d.sync += [told.eq(last[:2] == PASSED), told_to.eq(last[2:])]
                 with m.If(shared & told & (last[:2] != PASSED)):

@@ -44,8 +44,12 @@ class Sender(Block):
 
     def elaborate(self, platform):
         m = Module()
-        sending, from_host, going = Signal(), Signal(), Signal()
-        dst, seq, base = Signal(NODE), Signal(SEQ), Signal(self.places)
+        sending = Signal()
+        from_host = Signal()
+        going = Signal()
+        dst = Signal(NODE)
+        seq = Signal(SEQ)
+        base = Signal(self.places)
         word = Signal(range(self.words))  # words of the payload sent
         start, more = self.start, len(self.header) - 8 * WORD
         m.d.comb += [
@@ -106,7 +110,10 @@ class Receiver(Block):
         m = Module()
         layout, b = layout_of(self.values, self.news).layout(), len(self.coming)
         bits, more = len(self.header), len(self.header) - 8 * WORD
-        arriving, so_far, word, at = Signal(bits), Signal(8), Signal(range(self.words)), Signal(b)
+        arriving = Signal(bits)
+        so_far = Signal(8)
+        word = Signal(range(self.words))
+        at = Signal(b)
         starts = View(layout, Cat(self.rx_word, Const(0, more)) if more else self.rx_word)
         now, before = View(layout, arriving), View(layout, self.header)
         # the cell before it has a place in the same queue that is not counted yet
@@ -117,7 +124,8 @@ class Receiver(Block):
         full = Mux(of_header, Cat(arriving[: 8 * WORD], self.rx_word[:more]), arriving) if more else arriving
         following = next_remainder(so_far, payload)
         # A cell that is complete while the one before is taken in waits until that is done.
-        whole, waits = Signal(), Signal()
+        whole = Signal()
+        waits = Signal()
         m.d.comb += whole.eq(self.rx_valid & ~self.rx_first & (word == self.words - 2))
         with m.If(self.done):
             m.d.sync += self.pending.eq(0)

@@ -58,7 +58,8 @@ class Delay(Block):
             m.d.sync += self.outgoing.eq(self.incoming)
         else:
             store = m.submodules.store = Memory(shape=self.width, depth=self.cycles, init=[])
-            write, read, at = store.write_port(), store.read_port(domain="comb"), Signal(range(self.cycles))
+            write, read = store.write_port(), store.read_port(domain="comb")
+            at = Signal(range(self.cycles))
             m.d.sync += at.eq(step(at, self.cycles))
             m.d.comb += [
                 write.addr.eq(at), write.data.eq(self.incoming), write.en.eq(1), read.addr.eq(at),
@@ -169,7 +170,8 @@ class Station(Block):
             m.d.comb += nic.store_word[k].eq(reads[0].data if c == 1 else Array(read.data for read in reads)[bank])
         if nic.failures:
             m.d.comb += nic.down.eq(self.down)
-            over, turn = Signal(nic.seats), Signal(range(self.slot_cycles))
+            over = Signal(nic.seats)
+            turn = Signal(range(self.slot_cycles))
             m.d.comb += turn.eq(Mux(phase < nic.phase, 0, phase - nic.phase))
             for k, ends in enumerate(self.ends):  # 1 is from the first turn on in which this slot's cells are taken in
                 with m.If(ends.any() & (phase == self.slot_cycles - 1)):

@@ -53,11 +53,16 @@ class Seat(Block):
     def elaborate(self, platform):
         m = Module()
         every = self.age_interval
-        backlog, young, number = Signal(BACKLOG), Signal(range(self.epoch + 2)), Signal(SEQ)
-        age, count, busy = Signal(range(self.aged + 1)), Signal(range(max(every, 2))), Signal()
+        backlog = Signal(BACKLOG)
+        young = Signal(range(self.epoch + 2))
+        number = Signal(SEQ)
+        age = Signal(range(self.aged + 1))
+        count = Signal(range(max(every, 2)))
+        busy = Signal()
         throttles = m.submodules.throttles = Memory(shape=THROTTLE, depth=self.nodes, init=[])
         read, write = throttles.read_port(), throttles.write_port()
-        need, left = Signal(THROTTLE), Signal(THROTTLE)
+        need = Signal(THROTTLE)
+        left = Signal(THROTTLE)
         m.d.comb += [
             need.eq(Mux(young != 0, 0, read.data)),  # while young, it is of the pair that had the seat before
             self.may.eq(busy & (need != AWAY) & (self.length >= need) & ~(self.parted if self.failures else Const(0))),

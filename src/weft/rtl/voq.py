@@ -94,8 +94,11 @@ class SharedQueues(Block):
         m = Module()
         n, size = self.ports, self.size
         address = range(max(size, 2))
-        enter, taken = Signal(), Signal(address)
-        returned, back = Signal(), Signal(address)  # an address that comes back now
+        enter = Signal()
+        taken = Signal(address)
+        # an address that comes back now
+        returned = Signal()
+        back = Signal(address)
 
         pool = m.submodules.pool = AddressQueue(size, full=True)
         empty = Signal()
@@ -125,7 +128,9 @@ class SharedQueues(Block):
         note, clear = indicator.write_port(), indicator.write_port()
         look = indicator.read_port(transparent_for=(note, clear))
         m.d.comb += [note.addr.eq(taken), note.data.eq(self.outputs), note.en.eq(enter), look.addr.eq(popped)]
-        reading, address_1, outputs_1 = Signal(), Signal(address), Signal(n)
+        reading = Signal()
+        address_1 = Signal(address)
+        outputs_1 = Signal(n)
         left = Signal(n)
         m.d.sync += [reading.eq(self.pop.any()), address_1.eq(popped), outputs_1.eq(self.pop)]
         m.d.comb += [
