@@ -37,15 +37,15 @@ DESIGNS = [
 @st.composite
 def plans(draw, design):
     """What fails, in words, some of it at once and some within an epoch of the rest."""
-    slot = design.component().slot_cycles * CYCLE
-    n, leaves = design.nodes, -(-design.nodes // 2)
+    rack = design.component()
+    slot, n, leaves, spines = rack.slot_cycles * CYCLE, rack.nodes, rack.clos.leaves, rack.clos.spines
     way, plane = st.sampled_from(["", " upward", " downward"]), st.integers(0, design.channels - 1)
     what = st.one_of(
         st.integers(0, n - 1).map(lambda i: f"node {i}"),
         st.tuples(st.integers(0, n - 1), way).map(lambda x: f"link {x[0]}{x[1]}"),
         st.tuples(st.integers(0, leaves - 1), st.integers(0, 1), way).map(lambda x: f"uplink {x[0]}.{x[1]}{x[2]}"),
         st.integers(0, leaves - 1).map(lambda a: f"leaf {a}"),
-        st.tuples(plane, st.integers(0, 1)).map(
+        st.tuples(plane, st.integers(0, spines - 1)).map(
             lambda x: f"plane {x[0]} spine {x[1]}" if design.channels > 1 else f"spine {x[1]}"
         ),
     )
