@@ -26,10 +26,8 @@ def bundle(names: list[str], most: int = QUEUES) -> tuple[np.ndarray, list[str]]
 
 
 def sums(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    """(count,) int64: values added up by their rows."""
-    out = np.zeros(count, np.int64)
-    np.add.at(out, rows, values)
-    return out
+    """(count,) int64: values, which are counts, added up by their rows. A double holds such a sum exactly."""
+    return np.bincount(rows, values, count).astype(np.int64)
 
 
 class Series:
