@@ -36,8 +36,8 @@ def assert_same(fabric, flows, seed, until=None):
     assert seen.work["packet_hops"] == twin.count["hops"]
     assert seen.sections["retransmissions"] == twin.count["resent"]
     assert seen.fingerprint == str(twin.print)
-    ports = run.state.ports
-    assert (ports["busy"] - ports["idle"]).tolist() == [port.sent for port in twin.ports]
+    busy, idle = run.lines
+    assert (busy - idle).tolist() == [port.sent for port in twin.ports]
     return seen
 
 

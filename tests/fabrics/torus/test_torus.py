@@ -217,8 +217,8 @@ def test_broadcasts_take_their_bytes_on_every_link_of_a_tree():
     took = wire_time(160, fabric.rate)
     assert run.observe().sections["r2c2"]["broadcasts"] == 2
     assert run.observe().sections["r2c2"]["broadcast_bytes"] == 2 * 63 * 160
-    assert (run.state.ports["busy"] > 0).sum() >= 63
-    assert run.state.ports["busy"].max() >= took
+    assert (run.state.lines > 0).sum() >= 63
+    assert run.state.lines.max() >= took
 
 
 def test_tiny_flows_spend_a_quarter_of_the_bytes_on_broadcasts_as_the_paper_says():

@@ -65,6 +65,8 @@ def assert_same(fabric, flows, seed, until=None):
     assert seen.sections["retransmissions"] == twin.count["resent"]
     assert seen.fingerprint == str(twin.print)
     assert run.world["abandoned"] == twin.abandoned and run.world["crossed"] == twin.count["crossed"]
+    busy, idle = run.lines
+    assert (busy - idle).tolist() == [port.sent for port in twin.ports]
     if told := seen.sections["r2c2"]:
         assert (told["broadcasts"], told["computations"]) == (twin.broadcasts, twin.computations)
     return seen

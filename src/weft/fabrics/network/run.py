@@ -100,8 +100,9 @@ class NetworkRun(HostedRun):
     def sample(self):
         ports = self.state.ports
         waiting = ports["packets"] + ports["packets_high"]
-        until = np.where(self.world["lazy"] & (waiting > 0), self.now, np.minimum(ports["busy"], self.now))
-        each = waiting, until - ports["idle"], np.ones(len(ports), np.int64)
+        busy, idle = self.lines
+        until = np.where(self.world["lazy"] & (waiting > 0), self.now, np.minimum(busy, self.now))
+        each = waiting, until - idle, np.ones(len(ports), np.int64)
         if len(ports) > QUEUES:
             each = tuple(sums(ports["frm"], values, self.fabric.graph.nodes) for values in each)
         queued, busy, links = each
@@ -113,6 +114,11 @@ class NetworkRun(HostedRun):
             "queued": self.gathered(queued),
             "busy_ps": self.averaged(busy, links),
         }
+
+    @property
+    def lines(self) -> tuple:
+        """When each port will have sent what it has, and how long it was idle until then."""
+        return self.state.ports["busy"], self.state.ports["idle"]
 
     def stalled(self):
         """1 if flows are under way, but no event is to come that could move them."""

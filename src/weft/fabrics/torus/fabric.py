@@ -23,6 +23,7 @@ NEVER = (1 << 62) - 1
 MOST_DIMENSIONS, MOST_NODES = 6, 1 << 14
 FASTEST = 4 * 10**12  # b/s of a port: times 2**20 it still fits a machine word
 FINEST = 10**6  # a part of the rate of a node that may be lost where it is split
+MOST_TWIGS = 1 << 21  # of the trees of all nodes, that are laid out in a table
 MOST_CLASSES = 128  # as many as a flow may be of
 
 
@@ -330,6 +331,7 @@ class Torus(Hosted):
                     "ports": (ports, network.PORT),
                     "buffered": (n, np.int64),
                     "pool": (n, np.int64),
+                    "lines": ((ports, 2), np.int64),
                     "toward": ((n, n), np.uint16),
                     "picks": (grid.picks.shape, np.uint8),
                     "port_of": ((n, grid.degree), np.int32),
@@ -337,6 +339,7 @@ class Torus(Hosted):
                     "back": (grid.degree, np.uint8),
                     "farthest": (n if own else 0, np.int64),
                     "branch": ((1 << grid.degree, self.trees), np.uint8),
+                    "twigs": ((n if own and n * n * self.trees <= MOST_TWIGS else 0, self.trees, n), np.uint16),
                     "waypoint": (rows if valiant else 1, np.int32),
                     "entries": (1 << 10 if own else 1, st.ENTRY),
                     "loads": (loads, st.LOAD),

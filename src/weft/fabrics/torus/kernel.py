@@ -11,6 +11,7 @@ from weft.fabrics.network.switches import accept_fifo, fail, follow, repair
 from weft.fabrics.torus import r2c2, water
 from weft.fabrics.torus.r2c2 import R2C2, hopeless
 from weft.fabrics.torus.state import (
+    BUSY,
     TOLD,
     back,
     cast,
@@ -18,12 +19,14 @@ from weft.fabrics.torus.state import (
     farthest,
     landed,
     line,
+    lines,
     loads,
     mass,
     picks,
     port_of,
     to_of,
     toward,
+    twigs,
     waypoint,
 )
 from weft.hosts import loop, tcp
@@ -33,6 +36,7 @@ from weft.hosts.state import flow_at, lose, packet_at, rows
 
 __all__ = (
     "DONE",
+    "GROW_FLOWS",
     "GROW_ROWS",
     "GROW_SLOTS",
     "PAUSED",
@@ -46,6 +50,8 @@ __all__ = (
     "spread",
 )
 
+GROW_FLOWS = 4  # why `advance_r2c2` returned, beside the reasons of `hosts.loop`
+LEAST = 64  # events for which there must be room
 MASK = 2  # bytes of an entry of `toward`
 
 
@@ -81,7 +87,10 @@ def pass_on(s, r, node):
         s.drop_route += 1
         lose(s, r)
     else:
+        port, at = port_at(s, k), np.uint64(k)
+        port.busy = lines(s)[at, BUSY]
         accept_fifo(s, r, k)
+        lines(s)[at, BUSY] = port.busy
 
 
 @part
@@ -154,8 +163,20 @@ TCP = Transport(begin=begin_tcp, receive=tcp.TCP.receive, fire=tcp.TCP.fire, pac
 
 @bare
 def advance_r2c2(world, until, budget):
-    """Run R2C2: see `hosts.loop.advance`."""
-    return loop.advance(world[0], until, budget, R2C2, NETWORK)
+    """Run R2C2: see `hosts.loop.advance`. GROW_FLOWS where the tables of known flows may not do for LEAST events.
+
+    An event adds one flow at most, so it runs as many as there is room for flows, and looks again.
+    """
+    s = world[0]
+    why = np.int64(PAUSED)
+    while budget > 0 and why == PAUSED:
+        room = min((s.loads_size - s.used_loads) // s.ports_size, s.entries_size - s.used_entries)
+        if room < min(budget, LEAST):
+            return np.int64(GROW_FLOWS)
+        some = min(budget, room)
+        why = np.int64(loop.advance(s, until, some, R2C2, NETWORK))
+        budget -= some
+    return why
 
 
 @bare
@@ -172,13 +193,19 @@ def advance(transport: str, world, until: int, budget: int) -> int:
 @bare
 def cut(world, k):
     """Take port k down."""
-    fail(world[0], k)
+    s = world[0]
+    s.broken += port_at(s, k).up
+    port_at(s, k).busy = lines(s)[k, BUSY]
+    fail(s, k)
+    lines(s)[k, BUSY] = s.now
 
 
 @bare
 def mend(world, k):
     """Bring port k up."""
-    repair(world[0], k)
+    s = world[0]
+    s.broken -= 1 - port_at(s, k).up
+    repair(s, k)
 
 
 @bare
@@ -212,7 +239,7 @@ def reload(world):
 
 @bare
 def arrange(world):
-    """Fill `farthest`."""
+    """Fill `farthest` and `twigs`."""
     s = world[0]
     line_, mass_ = line(s), mass(s)
     for src in range(s.farthest_size):
@@ -232,6 +259,15 @@ def arrange(world):
         farthest(s)[src] = mass_[line_[last - 1]] - 1
         for i in range(last):
             mass_[line_[i]] = 0
+    for src in range(s.twigs_size):
+        for tree in range(s.trees):
+            row, last = twigs(s)[src, tree], 0
+            row[:] = s.ports_size
+            for node in range(s.toward_size):
+                k = r2c2.twig(s, src, node, tree)
+                if k != events.NONE:
+                    row[last] = k
+                    last += 1
 
 
 @bare

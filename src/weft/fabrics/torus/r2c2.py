@@ -20,17 +20,19 @@ copies are lost, the sender hears of it after `notice` and broadcasts again.
 import numpy as np
 
 from weft.engine import events
-from weft.engine.jit import part
+from weft.engine.jit import hot, part
 from weft.engine.random import below, word
 from weft.fabrics.network.state import port_at
 from weft.fabrics.torus import water
 from weft.fabrics.torus.settings import CHANCES, CHOICE_STREAM, LOSS_STREAM
 from weft.fabrics.torus.state import (
     ANNOUNCED,
+    BUSY,
     CHOOSE,
     FORGET,
     FREE,
     GONE,
+    IDLE,
     KNOWN,
     TICK,
     TOLD,
@@ -39,8 +41,10 @@ from weft.fabrics.torus.state import (
     demands,
     entry_at,
     farthest,
+    lines,
     port_of,
     toward,
+    twigs,
     weights,
 )
 from weft.hosts.flow import (
@@ -89,14 +93,38 @@ def _cast_out(s, src):
     tree = calls(s)[src] % s.trees
     calls(s)[src] += 1
     s.broadcasts += 1
-    row = toward(s)[src]
+    lines_, now, took, all_up = lines(s), s.now, s.broadcast_time, s.broken == 0
+    if s.twigs_size > 0:
+        row = twigs(s)[np.uint64(src), np.uint64(tree)]
+        for i in range(s.toward_size):
+            k = np.uint64(row[np.uint64(i)])
+            if k == np.uint64(s.ports_size):
+                return
+            if all_up or port_at(s, k).up == 1:
+                _occupy(lines_, k, now, took)
+        return
     for node in range(s.toward_size):
-        mask = row[node]
-        if mask != 0:
-            port = port_at(s, port_of(s)[node, branch(s)[mask, tree]] ^ 1)
-            if port.up == 1:
-                port.idle += max(s.now - port.busy, 0)
-                port.busy = max(port.busy, s.now) + s.broadcast_time
+        k = twig(s, src, node, tree)
+        if k != events.NONE and (all_up or port_at(s, k).up == 1):
+            _occupy(lines_, k, now, took)
+
+
+@hot
+def _occupy(lines_, k, now, took):
+    """Let port k send a broadcast after what it has."""
+    if lines_[k, BUSY] < now:
+        lines_[k, IDLE] += now - lines_[k, BUSY]
+        lines_[k, BUSY] = now
+    lines_[k, BUSY] += took
+
+
+@hot
+def twig(s, src, node, tree):
+    """The port by which a broadcast of `src` comes to `node`, or NONE."""
+    mask = toward(s)[np.uint64(src), np.uint64(node)]
+    if mask == 0:
+        return np.int64(events.NONE)
+    return np.int64(port_of(s)[np.uint64(node), branch(s)[np.uint64(mask), np.uint64(tree)]] ^ 1)
 
 
 @part

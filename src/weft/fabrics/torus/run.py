@@ -14,8 +14,12 @@ from weft.fabrics.torus import kernel
 from weft.fabrics.torus import state as st
 
 FLOWS_FULL = SLOTS_FULL + 1
-LEAST = 64  # events for which there must be room
-WHY = {kernel.PAUSED: loop.PAUSED, kernel.GROW_ROWS: ROWS_FULL, kernel.GROW_SLOTS: SLOTS_FULL}
+WHY = {
+    kernel.PAUSED: loop.PAUSED,
+    kernel.GROW_ROWS: ROWS_FULL,
+    kernel.GROW_SLOTS: SLOTS_FULL,
+    kernel.GROW_FLOWS: FLOWS_FULL,
+}
 
 
 class TorusRun(NetworkRun):
@@ -43,27 +47,20 @@ class TorusRun(NetworkRun):
             kernel.reload.compile((typeof(world),))
 
     def step(self, until, budget):
-        while True:
-            room = min(budget, self._room()) if self.own else budget
-            if room < min(budget, LEAST):
-                return FLOWS_FULL
-            why = kernel.advance(self.fabric.settings.transport, self.state.world, until, room)
-            budget -= room
-            if why == kernel.DONE:
-                return loop.DONE if self._over else loop.REACHED
-            if why != kernel.PAUSED or budget <= 0:
-                return WHY[why]
+        why = kernel.advance(self.fabric.settings.transport, self.state.world, until, budget)
+        if why == kernel.DONE:
+            return loop.DONE if self._over else loop.REACHED
+        return WHY[why]
+
+    @property
+    def lines(self):
+        busy, idle = self.state.lines.T
+        return busy, idle + self.state.ports["idle"]
 
     @property
     def _over(self):
         world = self.world
         return world["next_flow"] == world["known"] and world["coming"] == 0 and world["live"] == 0
-
-    def _room(self):
-        """Events until the tables of known flows may be full: an event adds one flow at most."""
-        world, state = self.world, self.state
-        loads = (len(state.loads) - int(world["used_loads"])) // len(state.ports)
-        return min(loads, len(state.entries) - int(world["used_entries"]))
 
     def grow(self, why):
         if why == FLOWS_FULL:
@@ -92,9 +89,9 @@ class TorusRun(NetworkRun):
         loads[:total] = loads[np.repeat(first - begins, count) + np.arange(total)]
         entries["first"][held] = begins
         world["used_loads"] = total
-        if total + LEAST * len(state.ports) > len(loads) // 2:
+        if total + kernel.LEAST * len(state.ports) > len(loads) // 2:
             self._longer("loads", "members")
-        if used + LEAST > len(entries) // 2:
+        if used + kernel.LEAST > len(entries) // 2:
             self._longer("entries")
 
     # failures
@@ -140,9 +137,9 @@ class TorusRun(NetworkRun):
 
     def widen(self, flows):
         """Make room for what so many flows may put on links."""
-        while len(self.state.loads) < (flows + LEAST) * len(self.state.ports):
+        while len(self.state.loads) < (flows + kernel.LEAST) * len(self.state.ports):
             self._longer("loads", "members")
-        while len(self.state.entries) < flows + LEAST:
+        while len(self.state.entries) < flows + kernel.LEAST:
             self._longer("entries")
 
     # checkpoints
@@ -177,6 +174,7 @@ class TorusRun(NetworkRun):
         yield "loads.port", given["loads"]["port"], 0, len(given["ports"]) - 1
         yield "crossing", given["crossing"].sum(), 0, loads
         yield "farthest", given["farthest"], 0, nodes
+        yield "twigs", given["twigs"], 0, len(given["ports"])
         yield "calls", given["calls"], 0, 1 << 62
         rows = given["rows"]
         yield "rows.seq", rows["seq"][rows["kind"] >= st.KNOWN], 0, max(many - 1, 0)

@@ -57,6 +57,7 @@ PARAMETERS = (
     "loss_chance",
 )
 PLACES = (
+    "broken",  # ports that are down
     "settled",  # 1 once nothing is going to fail or be repaired any more, and routes know it
     "ticking",  # 1 while a TICK event is on its way
     "choosing",  # 1 while a CHOOSE event is
@@ -68,7 +69,9 @@ ROUTED = ("tried", "switched")  # how often some flows were tried the other way,
 NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS, *ROUTED)
 
 FROM_NETWORK = ("ports", "buffered", "pool")
-ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "farthest", "branch")
+LINES = ("lines",)
+BUSY, IDLE = 0, 1  # columns of `lines`: as of a port; what was idle until a broadcast came
+ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "farthest", "branch", "twigs")
 FLOWS = ("entries", "loads", "members")
 WATER = (
     "capacity",
@@ -85,7 +88,7 @@ WATER = (
     "landed",
 )
 SCRATCH = ("mass", "line", "calls")
-OWN_TABLES = (*FROM_NETWORK, *ROUTES, *FLOWS, *WATER, *SCRATCH)
+OWN_TABLES = (*FROM_NETWORK, *LINES, *ROUTES, *FLOWS, *WATER, *SCRATCH)
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
 
@@ -97,6 +100,9 @@ class TorusState(hosts.Arrays):
     ports: np.ndarray  # (P,) network's PORT
     buffered: np.ndarray  # (n,) int64  bytes that wait in a node
     pool: np.ndarray  # (n,) int64  bytes it has room for
+    lines: (
+        np.ndarray
+    )  # (P, 2) int64  BUSY of the ports, close together: a broadcast changes hundreds; IDLE then
     toward: np.ndarray  # (n, n) uint16  [target, node]  bits of the ports that begin a shortest path
     picks: np.ndarray  # (2**d, d + 1) uint8  of a mask: how many bits it has, then which
     port_of: np.ndarray  # (n, d) int32  the port of the graph
@@ -104,6 +110,7 @@ class TorusState(hosts.Arrays):
     back: np.ndarray  # (d,) uint8  the port of the node behind a port that leads back
     farthest: np.ndarray  # (n,) int64  hops to the farthest node that a node reaches
     branch: np.ndarray  # (2**d, trees) uint8  of a mask: the port that leads up each tree
+    twigs: np.ndarray  # (n, trees, n) uint16, or no rows  the ports of each tree of a node, then P
     waypoint: np.ndarray  # (rows,) int32  node that a packet goes by way of, or -1; one row where none does
     entries: np.ndarray  # (entries,) ENTRY
     loads: np.ndarray  # (loads,) LOAD  of all entries, in the order in which they came, with gaps
@@ -123,6 +130,11 @@ class TorusState(hosts.Arrays):
     mass: np.ndarray  # (n,) int64  parts that pass a node, zeros between uses
     line: np.ndarray  # (n,) int32
     calls: np.ndarray  # (n,) int64  broadcasts of a node so far
+
+
+@view
+def lines(s):
+    return carray(pointer(s.lines_at), (s.lines_size, 2), np.int64)
 
 
 @view
@@ -239,6 +251,11 @@ def farthest(s):
 @view
 def branch(s):
     return carray(pointer(s.branch_at), (s.branch_size, s.trees), np.uint8)
+
+
+@view
+def twigs(s):
+    return carray(pointer(s.twigs_at), (s.twigs_size, s.trees, s.toward_size), np.uint16)
 
 
 @view

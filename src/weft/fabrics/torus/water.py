@@ -55,13 +55,13 @@ def lay(s, src, dst, at):
     line_[0] = src
     first, last, out = 0, 1, at
     while first < last:
-        u = np.int64(line_[first])
+        u = np.uint64(line_[np.uint64(first)])
         first += 1
         here = mass_[u]
         mass_[u] = 0
-        if u == dst:
+        if u == np.uint64(dst):
             continue
-        choice = picks(s)[row[u]]
+        choice = picks(s)[np.uint64(row[u])]
         count = np.int64(choice[0])
         if count == 0:
             continue
@@ -69,12 +69,13 @@ def lay(s, src, dst, at):
         amount = here - share * (count - 1)
         for i in range(count):
             if amount > 0:
-                loads_[out].port = port_of(s)[u, choice[1 + i]]
-                loads_[out].part = amount
+                p = np.uint64(choice[np.uint64(1 + i)])
+                load = loads_[np.uint64(out)]
+                load.port, load.part = port_of(s)[u, p], amount
                 out += 1
-                v = np.int64(to_of(s)[u, choice[1 + i]])
+                v = np.uint64(to_of(s)[u, p])
                 if mass_[v] == 0:
-                    line_[last] = v
+                    line_[np.uint64(last)] = v
                     last += 1
                 mass_[v] += amount
             amount = share
@@ -96,10 +97,11 @@ def add(s, e, sign):
             entry.count += 1 if amount > 0 else 0
         return
     crossing_ = crossing(s)[klass]
+    loads_ = loads(s)
     for i in range(entry.first, entry.first + entry.count):
-        load = loads(s)[i]
-        asked_[load.port] += weight * np.int64(load.part)
-        crossing_[load.port] += sign
+        k = np.uint64(loads_[np.uint64(i)].port)
+        asked_[k] += weight * np.int64(loads_[np.uint64(i)].part)
+        crossing_[k] += sign
 
 
 @hot
@@ -147,13 +149,13 @@ def _gather(s, low, high):
     begins_[s.ports_size] = at
     for i in range((size >> 1) - 1, -1, -1):
         _sink(s, i, size)
-    members_ = members(s)
+    members_, loads_ = members(s), loads(s)
     for e in range(s.used_entries):
         entry = entry_at(s, e)
         if entry.state == TOLD and entry.spread == 0 and low <= entry.klass <= high:
             for i in range(entry.first, entry.first + entry.count):
-                k = np.uint64(loads(s)[i].port)
-                members_[begins_[k]] = e
+                k = np.uint64(loads_[np.uint64(i)].port)
+                members_[np.uint64(begins_[k])] = e
                 begins_[k] += 1
     return size
 
@@ -176,8 +178,8 @@ def _fix(s, e, x):
         return
     loads_ = loads(s)
     for i in range(entry.first, entry.first + entry.count):
-        k = np.uint64(loads_[i].port)
-        amount = np.int64(loads_[i].part)
+        k = np.uint64(loads_[np.uint64(i)].port)
+        amount = np.int64(loads_[np.uint64(i)].part)
         left_[k] -= amount * rate
         thirst_[k] -= amount * weight
 
