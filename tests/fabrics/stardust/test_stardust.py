@@ -55,6 +55,21 @@ def test_every_table_leads_to_its_adapter_by_ever_closer_links(adapters, uplinks
 # the fabric
 
 
+def test_short_cells_take_the_time_of_their_own_bytes():
+    """Frames of 64 B in cells of 74 B that could have 256: three and a half fit in a slot."""
+    fabric = Stardust(
+        adapters=2, ports=2, uplinks=1, tiers=1, link=10 * Gbps, lane=20 * Gbps, packing=False, mtu=46,
+        transport="tcp:header=40",
+    )  # fmt: skip
+    flows = weft.Flows.of(nodes=4, src=[0, 1], dst=[2, 3], size=fabric.payload * 2000, start=0)
+    run = fabric.prepare(flows, seed=1)
+    run.advance()
+    seen = run.observe()
+    slots = int(seen.finish.max()) / fabric.slot
+    assert seen.carried["arrived"] / 2 / slots > 1.5 and not any(seen.monitors.values())  # acknowledgements as many
+    assert 0 < seen.sections["fabric_use"]["utilisation"] <= 1
+
+
 @pytest.mark.parametrize("load", [0.3, 0.66, 0.9])
 def test_no_cell_is_lost_below_full_load_and_queues_are_near_those_of_md1(load):
     """Somewhat longer: the cells of a burst enter together, eight in a slot."""

@@ -14,7 +14,8 @@ from weft.engine.bits import lowest, prefetch
 from weft.engine.fingerprint import fold
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
-from weft.fabrics.stardust.element import BRIEF, CONGESTED, NONE, ONE, ROW, SEVERAL, ZERO, join, next_link
+from weft.fabrics.stardust.bounds import AHEAD
+from weft.fabrics.stardust.element import BRIEF, CONGESTED, NONE, ONE, ROW, SEVERAL, ZERO, join, next_link, room_of
 from weft.fabrics.stardust.state import (
     BIRTH,
     BORN,
@@ -363,7 +364,7 @@ def line_up(s, b, a, high):
 
 @part
 def inject(s, t):
-    """Let adapters put cells on their uplinks, one for each in a slot, in the order in which credits came (§3.3)."""
+    """Let adapters put cells on their uplinks, as many as those send in a slot, in the order of credits (§3.3)."""
     for w in range(s.sending_size):
         bits = sending(s)[np.uint64(w)]
         while bits != ZERO:
@@ -379,7 +380,8 @@ def inject(s, t):
 def feed(s, a, t):
     """Let adapter a fill its uplinks."""
     ad = adapter_at(s, a)
-    room = min(np.int64(ad.uplinks), 2 * np.int64(ad.uplinks) - np.int64(ad.waiting))
+    each = np.int64(ad.uplinks) * s.cell
+    room = min(each, AHEAD * each - np.int64(ad.waiting))
     while room > 0 and (ad.first_high != NONE or ad.first != NONE):
         high = ad.first_high != NONE
         b = np.int64(ad.first_high if high else ad.first)
@@ -387,26 +389,28 @@ def feed(s, a, t):
         d = np.int64(burst.dst)
         g = np.int64(table(s)[np.uint64(a * s.adapters + d)])
         cell = np.uint64(b) | (np.uint64(d) << _TO) | ((np.uint64(t) & _BIRTH) << _BORN)
-        if burst.todo < burst.shorts:
-            cell |= BRIEF
         if burst.voq == NONE:
             cell |= SEVERAL
         if burst.next != NONE:
             prefetch(bursts(s), np.int64(burst.next))
-        n = min(room, np.int64(burst.todo))
-        burst.todo -= n
-        room -= n
-        s.entered += n
-        s.inside += n
-        for left in range(np.int64(burst.todo) + n, np.int64(burst.todo), -1):
-            if left == burst.shorts:
+        size, shorts, left = s.cell, np.int64(burst.shorts), np.int64(burst.todo)
+        n = left
+        while left > 0 and room > 0:
+            if left <= shorts:
                 cell |= BRIEF
+                size = np.int64(burst.tail)
+                s.saved += s.cell - size
+            left -= 1
+            room -= room_of(s, size)
+            s.inside += 1
             if g < 0:
                 s.lost_route += 1
                 miss(s, cell)
             else:
                 join(s, next_link(s, g), cell)
-                ad.waiting += 1
+                ad.waiting += room_of(s, size)
+        burst.todo = left
+        s.entered += n - left
         if burst.todo == 0:
             ad.used -= burst.size
             s.to_send -= 1

@@ -28,12 +28,27 @@ def pause_room(fabric) -> int:
     return fabric.per_adapter * (-(-told * fabric.link // (8 * s)) + 2 * fabric.wire_size)
 
 
-def headroom(fabric, inputs: int) -> int:
-    """Cells that may still come into an element by so many links after it has seen that it must pause them.
+AHEAD = 4  # slots of all its uplinks that an adapter may have filled: with 2 some idle while short cells fill others
+ABREAST = 8  # cells that may share a slot of a link, at most: those much shorter than an eighth of a cell are rare
 
-    It looks every `hop` slots, its neighbours know a look later, and what they sent until then has a hop to go.
+
+def abreast(fabric) -> int:
+    """Cells that a link may send in one slot, where all are as short as can be."""
+    return min(fabric.cell // (fabric.header + 1) + 1, ABREAST)
+
+
+def least(fabric) -> int:
+    """Bytes of memory that a cell takes, however short: as many fit in that of a whole one as in its slot."""
+    return -(-fabric.cell // abreast(fabric))
+
+
+def headroom(fabric, inputs: int) -> int:
+    """Whole cells' worth that may still come into an element by so many links after it has seen that it must pause.
+
+    It looks every `hop` slots, its neighbours know a look later, and what they sent until then has a hop to go. A link
+    may send a cell more, in time that short ones have left.
     """
-    return inputs * (3 * fabric.hop + 1)
+    return inputs * (3 * fabric.hop + 2)
 
 
 def pools(fabric) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -65,11 +80,12 @@ def least_depth(fabric) -> tuple[int, int]:
 def reassembly(fabric) -> int:
     """Cells that an adapter may hold while bursts are not whole: what can come while the last cell of one waits.
 
-    A cell waits at most for all that the elements on its way have room for.
+    A cell waits at most for all that the elements on its way have room for. Each that comes meanwhile may be short.
     """
     up, down, _, _ = pools(fabric)
     longest = fabric.tiers * int(up.max(initial=0)) + fabric.tiers * int(down.max(initial=0))
-    return fabric.lanes * (longest + 2 * fabric.tiers * fabric.hop + 2 * fabric.credit // fabric.filling + fabric.mtu)
+    slots = longest + 2 * fabric.tiers * fabric.hop + 2 * fabric.credit // fabric.filling + fabric.mtu
+    return fabric.lanes * slots * abreast(fabric)
 
 
 def md1(load: float, longest: int) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Fabric Elements and links, as parts of the kernel: cells wait, cross a link a slot, and choose the next.
 
 A device walks the links that lead to an adapter in turn, in an order that is drawn anew every few rounds (§5.3). A
-queue above a threshold sets the congestion bit of what joins it (§4.2). An element whose memory fills pauses those who
-send to it, as a last resort (§5.5); memory is shared by the links in one direction, because one pool for both could
-hold itself up: cells going up wait for an element above whose cells going down wait for this one.
+queue above a threshold sets the congestion bit of what joins it (§4.2). Short cells take the time and the memory of
+their own bytes. An element whose memory fills pauses those who send to it, as a last resort (§5.5); memory is shared by
+the links in one direction, because one pool for both could hold itself up: cells going up wait for an element above
+whose cells going down wait for this one.
 """
 
 import numpy as np
@@ -31,6 +32,7 @@ from weft.fabrics.stardust.state import (
     links,
     queued,
     ring,
+    slack,
     wire,
 )
 
@@ -71,9 +73,37 @@ def next_link(s, group):
 
 
 @hot
+def length(s, cell):
+    """Bytes of a cell on the wire."""
+    return s.cell if cell & BRIEF == ZERO else np.int64(burst_at(s, cell & ROW).tail)
+
+
+@hot
+def shrink(s, k, cell):
+    """Bytes of a short cell that has left the queue of link k."""
+    size = length(s, cell)
+    slack(s)[np.uint64(k)] -= s.cell - room_of(s, size)
+    return size
+
+
+@hot
+def room_of(s, size):
+    """Bytes of memory that a cell of so many bytes takes."""
+    return max(size, s.least)
+
+
+@hot
+def worth(s, k, link):
+    """Whole cells that would take as much memory as those in the queue of link k."""
+    return np.int64(link.count) - np.int64(slack(s)[np.uint64(k)]) // s.cell
+
+
+@hot
 def join(s, k, cell):
     """Put a cell at the end of the queue of link k."""
     link = link_at(s, k)
+    if cell & BRIEF != ZERO:
+        slack(s)[np.uint64(k)] += s.cell - room_of(s, length(s, cell))
     n = np.int64(link.count)
     if n == 0:
         queued(s)[np.uint64(k) >> _6] |= ONE << (np.uint64(k) & _63)
@@ -111,7 +141,7 @@ def join_behind(s, link, cell):
 
 @hot
 def leave(s, k, link):
-    """Take the first cell off the queue of link k."""
+    """Take the first cell off the queue of link k; if it is short, `shrink` says how long it is."""
     at = np.uint64(k) * np.uint64(RING) + np.uint64(link.place)
     cell = ring(s)[at]
     link.place = (link.place + 1) & (RING - 1)
@@ -140,10 +170,10 @@ def blocked(s, link):
 
 
 @hot
-def send(s, k, link, cell, line, lose):
+def send(s, k, link, cell, size, line, lose):
     """Put a cell that has left its queue on the wire of link k; ONE if it is there, ZERO if it was lost."""
     if np.int64(k) < s.edge:
-        adapters(s)[np.uint64(link.frm)].waiting -= 1
+        adapters(s)[np.uint64(link.frm)].waiting -= room_of(s, size)
     s.hops += 1
     if link.dead != 0 and lose(s, np.int64(k), link, cell):
         return ZERO
@@ -155,12 +185,11 @@ def send(s, k, link, cell, line, lose):
 def transmit(s, at, lose):
     """Let every queue send its first cell; `at` is where the slot's cells lie on the wires.
 
-    A cell has a slot to itself. What short cells leave of theirs is saved up, as long as something waits, for another
-    cell in the same slot; so are the bytes of control messages, for a slot without one.
+    What a short cell leaves of its slot is saved up, as long as something waits, and the next ones go in the same slot
+    as soon as that is enough for them. The bytes of control messages are saved up for a slot without a cell.
     """
     all_queued, all_links, all_lengths = queued(s), links(s), lengths(s)
     line, bits_on = wire(s)[0, at], flying(s)[0, at]
-    second, bits_more = wire(s)[1, at], flying(s)[1, at]
     from_, to = s.cables, s.cables + s.edge
     for w in range(s.queued_size):
         ahead = np.uint64(min(w + 1, s.queued_size - 1))
@@ -170,7 +199,7 @@ def transmit(s, at, lose):
             bits &= bits - ONE
             prefetch(ring(s), np.int64(k) * RING + np.int64(all_links[k].place))
         bits = all_queued[np.uint64(w)]
-        sent = more = ZERO
+        sent = ZERO
         while bits != ZERO:
             b = np.uint64(lowest(bits))
             bits &= bits - ONE
@@ -186,20 +215,37 @@ def transmit(s, at, lose):
             if s.any_paused != 0 and blocked(s, link):
                 s.pauses += 1
                 continue
-            cell = leave(s, k, link)
+            cell, size = leave(s, k, link), s.cell
             if cell & BRIEF != ZERO:
-                link.debt -= s.cell - burst_at(s, cell & ROW).tail
-            sent |= send(s, k, link, cell, line, lose) << b
-            if link.debt <= -s.cell and n > 1:
-                cell = leave(s, k, link)
-                link.debt += np.int64(burst_at(s, cell & ROW).tail) if cell & BRIEF != ZERO else s.cell
-                n -= 1
-                more |= send(s, k, link, cell, second, lose) << b
+                size = shrink(s, k, cell)
+                link.debt -= s.cell - size
+            sent |= send(s, k, link, cell, size, line, lose) << b
+            if link.debt < 0 and n > 1:
+                n = send_more(s, k, link, at, lose)
             if n == 1:
                 all_queued[np.uint64(w)] ^= ONE << b
                 link.debt = max(link.debt, 0)
         bits_on[np.uint64(w)] = sent
-        bits_more[np.uint64(w)] = more
+
+
+@part
+def send_more(s, k, link, at, lose):
+    """Let link k send what fits in the time that short cells have left it; cells that waited when the last one went."""
+    n = np.int64(link.count) + 1
+    for place in range(1, s.wire_size):
+        if n == 1:
+            return n
+        size = length(s, ring(s)[np.uint64(k) * np.uint64(RING) + np.uint64(link.place)])
+        if -link.debt < size:
+            return n
+        link.debt += size
+        n -= 1
+        cell = leave(s, k, link)
+        if cell & BRIEF != ZERO:
+            shrink(s, k, cell)
+        flying(s)[place, at, k >> _6] |= send(s, k, link, cell, size, wire(s)[place, at], lose) << (k & _63)
+    link.debt = max(link.debt, -s.cell)
+    return n
 
 
 @part
@@ -212,19 +258,21 @@ def look(s):
         link = all_links[k]
         if link.count > 0:
             device = all_devices[link.frm]
+            held = np.int64(link.count) * s.cell - slack(s)[k]
             if link.down == 0:
-                device.held_up += link.count
+                device.held_up += held
             else:
-                device.held_down += link.count
+                device.held_down += held
     s.any_paused = 0
     for v in range(s.adapters, s.devices_size):
         d = all_devices[v]
-        d.most_up = max(d.most_up, d.held_up)
-        d.most_down = max(d.most_down, d.held_down)
-        if d.held_up > d.pool_up or d.held_down > d.pool_down:
+        up, down = (d.held_up + s.cell - 1) // s.cell, (d.held_down + s.cell - 1) // s.cell
+        d.most_up = max(d.most_up, up)
+        d.most_down = max(d.most_down, down)
+        if up > d.pool_up or down > d.pool_down:
             s.overflows += 1
         d.paused = d.pausing
-        d.pausing = (1 if d.held_down > d.stop_down else 0) | (2 if d.held_up > d.stop_up else 0)
+        d.pausing = (1 if down > d.stop_down else 0) | (2 if up > d.stop_up else 0)
         if d.paused != 0:
             s.any_paused = 1
 

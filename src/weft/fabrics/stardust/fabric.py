@@ -400,6 +400,8 @@ class Stardust(Hosted):
         from weft.fabrics.stardust import state as st
 
         wiring, flows = self.wiring, len(demand)
+        abreast = 1 if isinstance(demand, Cells) else bounds.abreast(self)
+        each = st.LINK.itemsize + 8 * st.RING + 4
         queues = (
             (self.nodes if self.per_source else self.edges)
             * self.nodes
@@ -408,7 +410,7 @@ class Stardust(Hosted):
         live = min(flows, max(8 * self.nodes, demand.at_once(self.link)))
         return (
             queues * st.VOQ.itemsize
-            + 2 * wiring.cables * (16 * self.hop + st.LINK.itemsize + 8 * st.RING + 16 * self.depth * self.bundle)
+            + 2 * wiring.cables * (8 * abreast * self.hop + 16 * self.depth * self.bundle + each)
             + wiring.devices * self.edges * 8
             + flows * 64
             + live * (2 * self.settings.max_window + 2000)

@@ -47,6 +47,7 @@ from weft.fabrics.stardust.element import (
     look,
     next_link,
     transmit,
+    worth,
 )
 from weft.fabrics.stardust.state import (
     CREDIT,
@@ -77,6 +78,7 @@ from weft.fabrics.stardust.state import (
     port_at,
     ports,
     queued,
+    slack,
     stash,
     streams,
     table,
@@ -109,7 +111,20 @@ CHOSEN = 64  # cells that may have chosen links before they join them
 def pass_on(s, at, t):
     """Let cells that have crossed their link go on: `at` is where this slot's cells lie on the wires."""
     cross(s, wire(s)[0, at], flying(s)[0, at], t)
-    cross(s, wire(s)[1, at], flying(s)[1, at], t)
+    for place in range(1, s.wire_size):  # of cells that share the slot with short ones
+        bits_on = flying(s)[place, at]
+        if some(bits_on):
+            cross(s, wire(s)[place, at], bits_on, t)
+            bits_on[:] = ZERO
+
+
+@hot
+def some(bits_on):
+    """Whether any bit is set."""
+    found = ZERO
+    for w in range(bits_on.size):
+        found |= bits_on[np.uint64(w)]
+    return found != ZERO
 
 
 @part
@@ -161,7 +176,8 @@ def settle(s, all_links, chosen, carried, count):
     """Let so many cells join the links that they have chosen, when those have come into the cache."""
     for i in range(count):
         n, cell = chosen[np.uint64(i)], carried[np.uint64(i)]
-        if all_links[np.uint64(n)].count >= s.fci:
+        link = all_links[np.uint64(n)]
+        if link.count >= s.fci and worth(s, n, link) >= s.fci:
             cell |= CONGESTED
         join(s, n, cell)
 
@@ -549,16 +565,18 @@ def cut(world, k):
     s.broken += 1 - (link.dead & 1)
     link.dead |= 1
     word_, bit = k >> 6, ONE << (np.uint64(k) & np.uint64(63))
-    for place in range(2):
+    for place in range(s.wire_size):
         for at in range(s.hop):
             if flying(s)[place, at, word_] & bit != ZERO:
                 flying(s)[place, at, word_] &= ~bit
                 lose(s, k, link, wire(s)[place, at, k])
+    waiting_ = np.int64(link.count) * s.cell - slack(s)[k]
     while link.count > 0:
         cell = leave(s, k, link)
-        if k < s.edge:
-            adapters(s)[link.frm].waiting -= 1
         lose(s, k, link, cell)
+    slack(s)[k] = 0
+    if k < s.edge:
+        adapters(s)[link.frm].waiting -= waiting_
     queued(s)[word_] &= ~bit
 
 

@@ -35,7 +35,8 @@ def lay_out(fabric, demand, seed: int) -> st.StardustState:
     queues, links = (n if fabric.per_source else a) * n * levels(fabric), 2 * wiring.cables
     words = -(-links // 64)
     pools = bounds.pools(fabric)
-    most = int(pools[0].sum() + pools[1].sum()) + 4 * a * fabric.lanes + links
+    abreast = 1 if open_loop else bounds.abreast(fabric)  # cells of traffic without hosts are whole
+    most = abreast * (int(pools[0].sum() + pools[1].sum()) + 2 * bounds.AHEAD * a * fabric.lanes + links)
     each = fabric.slot // fabric.node_slot + fabric.slot // fabric.interval + 4
     margin = max(1 << 13, n * each + 64)
     rows = 1 << max(15, (4 * margin).bit_length())
@@ -54,9 +55,10 @@ def lay_out(fabric, demand, seed: int) -> st.StardustState:
                 "links": (links, st.LINK),
                 "ring": (links * st.RING, np.uint64),
                 "cells": (most, st.CELL),
-                "wire": ((2, fabric.hop, links), np.uint64),
-                "flying": ((2, fabric.hop, words), np.uint64),
+                "wire": ((abreast, fabric.hop, links), np.uint64),
+                "flying": ((abreast, fabric.hop, words), np.uint64),
                 "queued": (words, np.uint64),
+                "slack": (links, np.int32),
                 "table": (routes.table.size, np.int32),
                 "groups": (len(routes.first), st.GROUP),
                 "choices": (len(routes.choices), np.int32),
@@ -111,6 +113,7 @@ def _numbers(state, fabric, demand, seed, margin):
         "adapters": fabric.edges,
         "levels": levels(fabric),
         "cell": fabric.cell,
+        "least": bounds.least(fabric),
         "filling": fabric.filling,
         "credit": fabric.credit,
         "control_size": CONTROL,

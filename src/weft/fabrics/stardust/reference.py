@@ -7,6 +7,7 @@ import heapq
 from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain
 
 from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust.reachability import ERRORS, Tables, history
@@ -147,7 +148,8 @@ class Fabric(Hosts):
         self.cables, self.n = wiring.cables, fabric.nodes
         self.links = [Link(k, frm[k], to[k], k >= self.cables) for k in range(2 * self.cables)]
         self.of_adapter = [[link for link in self.links[: wiring.edge] if link.frm == a] for a in range(fabric.edges)]
-        self.wires: dict[int, tuple] = {}  # slot -> cells that arrive in it, with their links, and seconds
+        self.wires: dict[int, list] = {}  # slot -> cells that arrive in it, with their links; then those behind them
+        self.abreast = bounds.abreast(fabric)
         self.levels = 1 if fabric.classes == "one" and not fabric.low_latency else 2
         self.ports = [Port(h, h // fabric.per_adapter) for h in range(self.n)]
         self.adapters = [Adapter(a) for a in range(fabric.edges)]
@@ -193,7 +195,7 @@ class Fabric(Hosts):
     def cut(self, link):
         link.dead = True
         hop = self.stardust.hop
-        for place in range(2):
+        for place in range(self.abreast):
             for slot in sorted(self.wires, key=lambda slot: slot % hop):
                 for entry in [entry for entry in self.wires[slot][place] if entry[0] == link.number]:
                     self.wires[slot][place].remove(entry)
@@ -201,7 +203,7 @@ class Fabric(Hosts):
         while link.queue:
             cell = link.queue.popleft()
             if link.frm < len(self.adapters):
-                self.adapters[link.frm].waiting -= 1
+                self.adapters[link.frm].waiting -= self.room(cell)
             self.miss(cell)
 
     def relearn(self, routes):
@@ -340,23 +342,23 @@ class Fabric(Hosts):
     def inject(self, slot):
         """Adapters put cells on their uplinks, in the order in which credits came, the upper class first."""
         for adapter in self.adapters:
-            uplinks = len(self.of_adapter[adapter.number])
-            room = min(uplinks, 2 * uplinks - adapter.waiting)
+            slot_of_all = len(self.of_adapter[adapter.number]) * self.stardust.cell
+            room = min(slot_of_all, bounds.AHEAD * slot_of_all - adapter.waiting)
             while room > 0 and any(adapter.to_send):
                 waiting = adapter.to_send[1] or adapter.to_send[0]
                 burst = waiting[0]
                 d = self.ports[burst.targets[0] if burst.targets else burst.voq.host].adapter
                 group = self.table[adapter.number][d]
-                for _ in range(min(room, burst.todo)):
+                while room > 0 and burst.todo > 0:
                     cell = Cell(burst, slot, burst.tail if burst.todo <= burst.shorts else self.stardust.cell)
                     burst.todo -= 1
-                    room -= 1
+                    room -= self.room(cell)
                     self.entered += 1
                     if group == NOWHERE:
                         self.miss(cell)
                     else:
                         self.links[self.walks[group].next()].queue.append(cell)
-                        adapter.waiting += 1
+                        adapter.waiting += self.room(cell)
                 if burst.todo == 0:
                     waiting.popleft()
                     adapter.used -= burst.size
@@ -531,8 +533,7 @@ class Fabric(Hosts):
 
     def pass_on(self, slot):
         """Cells that have crossed a link join the next queue, or are at their adapter (§3.2)."""
-        first, second = self.wires.pop(slot, ((), ()))
-        for k, cell in (*first, *second):
+        for k, cell in chain(*self.wires.pop(slot, ())):
             node = self.links[k].to
             if cell.burst.targets:
                 self.branch(k, node, cell, slot)
@@ -545,8 +546,16 @@ class Fabric(Hosts):
                 self.miss(cell)
                 continue
             link = self.links[self.walks[group].next()]
-            cell.congested |= len(link.queue) >= self.stardust.fci
+            cell.congested |= self.full(link)
             link.queue.append(cell)
+
+    def full(self, link):
+        """Whether a queue is so long that what joins it is marked (§4.2): short cells count by their bytes."""
+        return -(-sum(map(self.room, link.queue)) // self.stardust.cell) >= self.stardust.fci
+
+    def room(self, cell):
+        """Bytes of memory that a cell takes."""
+        return max(cell.size, bounds.least(self.stardust))
 
     def branch(self, k, node, cell, slot):
         """A cell for several adapters goes up as one until all lie below, and then once into each branch."""
@@ -566,7 +575,7 @@ class Fabric(Hosts):
             ways = above[-1:]
         for g in dict.fromkeys(g for g in ways if g not in above or not self.links[k].down):
             link = self.links[self.walks[g].next()]
-            copy = Cell(burst, cell.born, cell.size, cell.congested or len(link.queue) >= self.stardust.fci)
+            copy = Cell(burst, cell.born, cell.size, cell.congested or self.full(link))
             link.queue.append(copy)
 
     def hand_copy(self, host):
@@ -589,7 +598,7 @@ class Fabric(Hosts):
             self.wake()
 
     def transmit(self, slot):
-        """Every queue sends its first cell."""
+        """Every queue sends its first cell, and what fits in the time that short ones leave."""
         fabric = self.stardust
         for link in self.links:
             if not link.queue:
@@ -602,33 +611,39 @@ class Fabric(Hosts):
                 continue
             link.debt -= fabric.cell - link.queue[0].size
             self.put(link, slot, 0)
-            if link.debt <= -fabric.cell and link.queue:
+            place = 1
+            while link.queue and place < self.abreast and link.queue[0].size <= -link.debt:
                 link.debt += link.queue[0].size
-                self.put(link, slot, 1)
+                self.put(link, slot, place)
+                place += 1
+            if place == self.abreast:
+                link.debt = max(link.debt, -fabric.cell)
             if not link.queue:
                 link.debt = max(link.debt, 0)
 
     def put(self, link, slot, place):
-        """The first cell of a queue goes on the wire, alone in its slot or behind a short one."""
+        """The first cell of a queue goes on the wire, first in its slot or behind short ones."""
         cell = link.queue.popleft()
         if link.frm < len(self.adapters):
-            self.adapters[link.frm].waiting -= 1
+            self.adapters[link.frm].waiting -= self.room(cell)
         own = word(key(self.seed, ERRORS), link.number)
         corrupt = link.noisy and word(own, slot) >> 32 < round(self.stardust.error_rate * (1 << 32))
         if link.dead or corrupt:
             self.miss(cell)
         else:
-            self.wires.setdefault(slot + self.stardust.hop, ([], []))[place].append((link.number, cell))
+            arriving = self.wires.setdefault(slot + self.stardust.hop, [[] for _ in range(self.abreast)])
+            arriving[place].append((link.number, cell))
 
     def look(self):
         """Elements that are nearly full pause those who send to them, as a last resort (§5.5)."""
         held: dict = {}
         for link in self.links:
             if link.frm >= len(self.adapters):
-                held.setdefault(link.frm, [0, 0])[link.down] += len(link.queue)
+                held.setdefault(link.frm, [0, 0])[link.down] += sum(map(self.room, link.queue))
         self.paused = self.pausing
         _, _, stop_up, stop_down = self.pools
-        self.pausing = {v: (up > stop_up[v], down > stop_down[v]) for v, (up, down) in held.items()}
+        cell = self.stardust.cell
+        self.pausing = {v: (up > stop_up[v] * cell, down > stop_down[v] * cell) for v, (up, down) in held.items()}
 
     def throttle(self):
         """Adapters that saw congestion give fewer credits for a while (§4.2)."""

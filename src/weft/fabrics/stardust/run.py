@@ -248,6 +248,7 @@ class StardustRun(HostedRun):
         ports, adapters = state.ports, state.adapters_
         slots = int(w["ticks"] - w["measured_from"])
         edge = fabric.wiring.edge
+        entered = int(w["entered"] - w["entered_from"]) - int(w["saved"]) / fabric.cell  # whole cells' worth
         counted = state.lengths.copy()
         counted[0] = max(slots * edge - int(counted.sum()), 0)
         sections = {
@@ -277,7 +278,7 @@ class StardustRun(HostedRun):
                 "cables": fabric.wiring.cables,
                 "slot_ns": fabric.slot / 1000,
                 "speedup": fabric.fabric_speedup,
-                "utilisation": int(w["entered"] - w["entered_from"]) / max(slots * edge, 1),
+                "utilisation": entered / max(slots * edge, 1),
                 "bursts": int(w["bursts_made"]),
                 "cells_per_burst": (int(w["entered"]) + int(w["local"])) / max(int(w["bursts_made"]), 1),
                 "slots_for_control": int(w["skipped"]),
@@ -342,7 +343,8 @@ class StardustRun(HostedRun):
             ("voqs", ("first", "last", "oldest", "newest"), -1, many - 1), ("voqs", ("next",), -1, queues),
             ("bursts", ("next", "after"), -1, many - 1), ("bursts", ("voq",), lone, queues),
             ("bursts", ("dst",), 0, a - 1),
-            ("bursts", ("todo", "left", "came", "units"), 0, 1 << 30),
+            ("bursts", ("todo", "left", "came", "units", "shorts"), 0, 1 << 30),
+            ("bursts", ("tail",), 0, self.fabric.cell),
             ("ports", ("first", "last", "first_high", "last_high"), -1, queues),
             ("adapters_", ("first", "last", "first_high", "last_high"), -1, many - 1),
             ("adapters_", ("factor",), 1, st.FULL), ("adapters_", ("stopped",), 0, 1),

@@ -113,7 +113,7 @@ ADAPTER = np.dtype(
         ("open", "i4"),  # cells in reassembly
         ("most", "i4"),
         ("uplinks", "i4"),
-        ("waiting", "i4"),  # cells in the queues of its uplinks
+        ("waiting", "i4"),  # bytes in the queues of its uplinks
         ("fault", "i4"),  # 1: gives credits without end
         ("stopped", "i4"),  # 1: has told its hosts to pause …
         ("stops", "i4"),  # … so often
@@ -133,11 +133,11 @@ GATE = np.dtype(
 )
 DEVICE = np.dtype(
     [
-        ("held_up", "i4"),  # cells in its queues at the last look
-        ("held_down", "i4"),
-        ("most_up", "i4"),
+        ("held_up", "i8"),  # bytes of cells in its queues at the last look
+        ("held_down", "i8"),
+        ("most_up", "i4"),  # whole cells that would take as much
         ("most_down", "i4"),
-        ("pool_up", "i4"),  # that its memory has room for
+        ("pool_up", "i4"),  # whole cells that its memory has room for
         ("pool_down", "i4"),
         ("stop_up", "i4"),  # above which it pauses those who send to it
         ("stop_down", "i4"),
@@ -149,7 +149,7 @@ DEVICE = np.dtype(
 
 PARAMETERS = (
     ("slot", "hop", "cables", "edge", "adapters", "levels"),
-    ("cell", "filling", "credit", "control_size", "message", "packing", "whole_credits", "fine"),
+    ("cell", "least", "filling", "credit", "control_size", "message", "packing", "whole_credits", "fine"),
     ("policy", "free_class", "capacity", "mark_above", "pausing", "stop_above", "go_below", "pause_way"),
     ("branching", "targets_each"),  # 1 where packets for several nodes are copied inside; columns of `targets`
     ("noise",),  # chance that a slot of a link that corrupts cells is corrupt, in parts of 2**32
@@ -176,6 +176,7 @@ COUNTERS = (
     ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses", "overflows"),
     ("lost_error",),  # cells that a link has corrupted
     ("copied",),  # cells that elements have made of others, for several adapters
+    ("saved",),  # bytes that short cells which have entered were shorter than whole ones
     ("bursts_made", "local", "latency_max", "reports", "throttled", "measured_from", "entered_from"),
     ("requests", "asked", "reached", "credits_sent", "credit_bytes", "credits_got", "credit_bytes_got", "spent"),
     ("control_lost", "credits_lost", "asked_lost", "drop_full", "drop_late"),
@@ -184,7 +185,7 @@ COUNTERS = (
 KEYS = ("control_key", "error_key", "unit_key", "end_key", "fanout_key", "member_seed")
 NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS, KEYS), ())
 OWN_TABLES = (
-    *("links", "ring", "cells", "wire", "flying", "queued", "table", "groups", "choices"),
+    *("links", "ring", "cells", "wire", "flying", "queued", "slack", "table", "groups", "choices"),
     *("voqs", "bursts", "ports", "adapters_", "devices", "asking", "sending", "latency", "lengths"),
     *("far", "aloft", "keep", "other", "streams", "members", "took", "picked", "stash"),
     *("gates", "targets"),
@@ -200,11 +201,10 @@ class StardustState(hosts.Arrays):
     links: np.ndarray  # (L,) LINK
     ring: np.ndarray  # (L * RING,) uint64  the first cells of every queue
     cells: np.ndarray  # (most,) CELL  the others
-    wire: (
-        np.ndarray
-    )  # (2, hop, L) uint64  cells on wires, by the slot in which they arrive; a second behind a short one
-    flying: np.ndarray  # (2, hop, L / 64) uint64  a bit for each of them
+    wire: np.ndarray  # (abreast, hop, L) uint64  cells on wires, by the slot in which they arrive; short ones share it
+    flying: np.ndarray  # (abreast, hop, L / 64) uint64  a bit for each of them
     queued: np.ndarray  # (L / 64,) uint64  a bit for each queue that is not empty
+    slack: np.ndarray  # (L,) int32  bytes of memory that its short cells leave of those of as many whole ones
     table: np.ndarray  # (devices * a,) int32  group of links that lead from a device to an adapter
     groups: np.ndarray  # (groups,) GROUP
     choices: np.ndarray  # int32  links of groups, in the order in which they are walked
@@ -261,6 +261,11 @@ def flying(s):
 @view
 def queued(s):
     return carray(pointer(s.queued_at), (s.queued_size,), np.uint64)
+
+
+@view
+def slack(s):
+    return carray(pointer(s.slack_at), (s.slack_size,), np.int32)
 
 
 @view
