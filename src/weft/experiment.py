@@ -78,7 +78,9 @@ class Session:
         self.call, self.before = describe_call(fabric, workload, seed, until), {"wall_s": 0.0, "cpu_s": 0.0}
         if PIPE in self.call["inputs"].values():  # which can be read only once, and decides the run
             table = demand.table
-            self.call["inputs"]["flows"] = columns_hash(table.src, table.dst, table.size, table.start, table.klass)
+            self.call["inputs"]["flows"] = columns_hash(
+                table.src, table.dst, table.size, table.start, table.klass, table.rate
+            )
         self.checkpoint = checkpoint
         if self.checkpoint is not None and self.checkpoint.exists():
             self.before, arrays = self.checkpoint.read(self.call)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from weft.errors import BadTrace
+from weft.errors import BadInput, BadTrace
 from weft.units import Gbps
 from weft.workload import ENDLESS, Flows, Poisson, Trace
 from weft.workload.flows import LATEST
@@ -109,6 +109,22 @@ def test_what_is_written_reads_back_exactly(rows, ids):
         assert Trace(path=name).draw(nodes=16, link=1, seed=0) == flows
 
 
+def test_rates_of_flows_read_back_in_their_units_and_a_connection_matrix_has_none():
+    flows = Flows.of(nodes=4, src=[0, 1], dst=[1, 2], size=10, start=0, rate=[0, 2_500_000_000])
+    for write, name in ((flows.to_csv, "a.csv"), (flows.to_parquet, "a.parquet")):
+        write(name)
+        assert Trace(path=name).draw(nodes=4, link=1, seed=0) == flows
+    with open("b.csv", "w") as file:
+        file.write("src,dst,bytes,start,rate_gbps\n0,1,10,0,0\n1,2,10,0,2.5\n")
+    assert Trace(path="b.csv").draw(nodes=4, link=1, seed=0).rate.tolist() == [0, 2_500_000_000]
+    with open("c.csv", "w") as file:
+        file.write("src,dst,bytes,start,rate\n0,1,10,0,-1\n")
+    with pytest.raises(BadTrace, match=r"c.csv, line 2: rate must be from 0, for no limit, to 10+ b/s, not -1"):
+        Trace(path="c.csv").draw(nodes=4, link=1, seed=0)
+    with pytest.raises(BadInput, match="flows of a connection matrix must have no rates of their own, not 1 of them"):
+        flows.to_cm("a.cm")
+
+
 def test_many_flows_read_back_exactly_whatever_the_reader():
     flows = Poisson(load=0.5, flows=CHUNK + 10).draw(nodes=16, link=100 * Gbps, seed=1)
     for write, name in ((flows.to_csv, "a.csv"), (flows.to_cm, "a.cm"), (flows.to_parquet, "a.parquet")):
@@ -204,8 +220,8 @@ LINE7 = HEAD + "0,0,1,100,0\n" * 5
         ),
         (
             "src,dst,bytes,colour\n",
-            "trace.csv, line 1: a column must be flow, src, dst, bytes, start, start_ps, class, after or delay_ps, not "
-            "'colour'",
+            "trace.csv, line 1: a column must be flow, src, dst, bytes, start, start_ps, class, rate, after or "
+            "delay_ps, not 'colour'",
         ),
         ("src,src,dst,bytes,start\n", "trace.csv, line 1: column src must be there once, not 2 times"),
         ("src,dst,start\n", "trace.csv, line 1: column bytes must be there, not only src, dst, start"),

@@ -50,6 +50,7 @@ class Fabric(Described):
 
     carries: ClassVar[tuple[type[Demand], ...]] = (Flows,)  # kinds of demand
     releases: ClassVar[bool] = False  # whether flows may wait for flows
+    limits: ClassVar[bool] = False  # whether a flow may have a rate that it does not exceed
 
     if TYPE_CHECKING:  # every room has them, as fields or as properties
 
@@ -134,6 +135,9 @@ class Fabric(Described):
             raise BadInput(f"{type(self).__name__} must be given {kinds}, not {demand.kind}")
         if demand.waiting and not self.releases:
             raise BadInput(f"{type(self).__name__} must be given flows that wait for no other, not {demand.waiting:,}")
+        if demand.limited and not self.limits:
+            given = f"flows without rates of their own, not {demand.limited:,} that have one"
+            raise BadInput(f"{type(self).__name__} must be given {given}")
         if demand.nodes != self.nodes:
             raise BadInput(f"demand must be drawn for the {self.nodes} nodes of the fabric, not {demand.nodes}")
 

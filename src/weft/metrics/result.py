@@ -32,7 +32,7 @@ from weft.workload.flows import ENDLESS, LATEST, Flows
 
 FILES = ("flows.parquet", "samples.parquet", "result.json", "provenance.json")
 FORMAT = 2  # of the folder; a reader that meets another one says so
-_HASHED = ("src", "dst", "size", "start", "klass", "after", "delay", "after_delay")
+_HASHED = ("src", "dst", "size", "start", "klass", "after", "delay", "after_delay", "rate")
 _NAMES = {"id": "flow", "src": "src", "dst": "dst", "size": "bytes", "start": "start_ps", "klass": "class"}
 
 

@@ -3,7 +3,7 @@
     start=ts_us, bytes=size_kb, src=ip.src, dst=ip.dst
 
 says that our `start` is their `ts_us`, and so on; what is not named is left out. The unit is the end of their name, or
-stands after a colon (`start=ts:us`), or is ours: seconds and bytes. Headers such as `start_us` and `size_kb` are
+stands after a colon (`start=ts:us`), or is ours: seconds, bytes and b/s. Headers such as `start_us` and `size_kb` are
 understood without being told. Nodes that have names instead of numbers (addresses, say) are numbered in the order in
 which they first appear.
 """
@@ -12,11 +12,12 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from weft.errors import BadTrace
-from weft.units import GB, KB, MB, GiB, KiB, MiB, ms, ns, ps, s, us
+from weft.units import GB, KB, MB, Gbps, GiB, Kbps, KiB, Mbps, MiB, ms, ns, ps, s, us
 
 TIMES = {"s": s, "ms": ms, "us": us, "ns": ns, "ps": ps}
 SIZES = {"b": 1, "bytes": 1, "kb": KB, "mb": MB, "gb": GB, "kib": KiB, "mib": MiB, "gib": GiB}
-UNITS = {"start": TIMES, "bytes": SIZES}
+RATES = {"bps": 1, "kbps": Kbps, "mbps": Mbps, "gbps": Gbps}
+UNITS = {"start": TIMES, "bytes": SIZES, "rate": RATES}
 ENDS = ("src", "dst")
 TEXTS = ("after", "delay_ps")  # of several numbers, or of none: read by `weft.workload.after`
 
@@ -25,7 +26,7 @@ class Column(NamedTuple):
     """Where one of our columns comes from."""
 
     theirs: str  # in lower case
-    unit: int  # ps or bytes that a 1 stands for
+    unit: int  # ps, bytes or b/s that a 1 stands for
 
 
 def parse(text: str) -> dict[str, Column]:
@@ -111,7 +112,7 @@ class Reader:
             some = ", ".join(f"{name} is {k}" for name, k in list(self.numbers.items())[:3])
             said.append(f"{len(self.numbers):,} names of nodes were numbered in the order of the file: {some}")
         if self.rounded:
-            said.append(f"{self.rounded:,} numbers were rounded to whole picoseconds or bytes")
+            said.append(f"{self.rounded:,} numbers were rounded to whole picoseconds, bytes or b/s")
         return tuple(said)
 
 

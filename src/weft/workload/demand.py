@@ -29,6 +29,11 @@ class Demand:
         return 0
 
     @property
+    def limited(self) -> int:
+        """Flows that send at most at a rate of their own."""
+        return 0
+
+    @property
     def table(self) -> "Flows":
         """The flows, or a table of none."""
         from weft.workload.flows import Flows

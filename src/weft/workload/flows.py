@@ -10,6 +10,7 @@ from weft.workload.demand import Demand
 
 ENDLESS = 2**46  # bytes: 70 TB, more than any run carries, small enough that a kernel may multiply it
 LATEST = 2**62  # ps: 53 days; a kernel may still add to it
+FASTEST = 10**15  # b/s that a flow may be limited to
 
 COLUMNS = {"src": np.int32, "dst": np.int32, "size": np.int64, "start": np.int64, "klass": np.int8, "id": np.int64}
 
@@ -37,11 +38,12 @@ class Flows(Demand):
     delay: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # (f,) or none: ps after the last of them
     group: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # (f,) or none: what it is a part of
     after_delay: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # as `after`, or none: ps on top
+    rate: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # (f,) or none: b/s at most, 0 for no limit
 
     @classmethod
     def of(
         cls, *, nodes: int, src, dst, size, start, klass=None, id=None, notes=(), after=None, delay=None, group=None,
-        after_delay=None,
+        after_delay=None, rate=None,
     ) -> "Flows":  # fmt: skip
         """Check the columns, leave out what is no flow, sort by start, and say what was done in `notes`.
 
@@ -49,7 +51,8 @@ class Flows(Demand):
         `id` is a running number unless given. `after` says which flows each one waits for, by their place in these
         columns: a sequence of sequences, or two arrays (offsets, places). A flow that waits starts `delay` ps after the
         last of them is done, and not before its own start; in the table it comes behind all that wait for nobody.
-        `after_delay` is shaped as `after`: ps from the end of that very flow, on top of `delay`.
+        `after_delay` is shaped as `after`: ps from the end of that very flow, on top of `delay`. `rate` is what the
+        sender of a flow has to send, b/s on the wire, 0 for no limit: see `Fabric.limits`.
         """
         require(nodes >= 2, "nodes", "at least 2", nodes)
         src, dst = _whole("src", src), _whole("dst", dst)
@@ -81,6 +84,10 @@ class Flows(Demand):
         gaps = columns["delay"]
         _each(id, (gaps >= 0) & (gaps <= LATEST), "delay", f"from 0 to {LATEST} ps ({show_time(LATEST)})", gaps)
         columns["group"] = _whole("group", -1 if group is None else group, count)
+        columns["rate"] = _whole("rate", 0 if rate is None else rate, count)
+        require(columns["rate"].size == count, "rate", f"as long as src, {count} flows", columns["rate"].size)
+        most = (columns["rate"] >= 0) & (columns["rate"] <= FASTEST)
+        _each(id, most, "rate", f"from 0 to {FASTEST} b/s", columns["rate"])
         first, places = edges(after, count, id)
         waits = np.diff(first) > 0
         lags = _lags(after_delay, first, gaps, id)
@@ -108,6 +115,8 @@ class Flows(Demand):
                 more["after_delay"] = lags[at]
         if group is not None:
             more["group"] = np.ascontiguousarray(columns["group"], np.int32)
+        if columns["rate"].any():
+            more["rate"] = np.ascontiguousarray(columns["rate"])
         return cls(
             **{name: np.ascontiguousarray(columns[name], dtype) for name, dtype in COLUMNS.items()},
             nodes=int(nodes),
@@ -123,7 +132,7 @@ class Flows(Demand):
             return NotImplemented
         return self.nodes == other.nodes and all(
             np.array_equal(getattr(self, name), getattr(other, name))
-            for name in (*COLUMNS, "after_first", "after", "delay", "group", "after_delay")
+            for name in (*COLUMNS, "after_first", "after", "delay", "group", "after_delay", "rate")
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -143,6 +152,11 @@ class Flows(Demand):
     def waiting(self) -> int:
         """Flows that wait for others; in the table they come last."""
         return int((np.diff(self.after_first) > 0).sum()) if self.after.size else 0
+
+    @property
+    def limited(self) -> int:
+        """Flows that have a rate of their own."""
+        return int(np.count_nonzero(self.rate))
 
     def predecessors(self, f: int) -> list[int]:
         """The rows of the flows that flow f waits for."""
@@ -222,7 +236,7 @@ class Flows(Demand):
         """The first `count` flows, or all of them if there are fewer."""
         require(count >= 0, "count", "at least 0", count)
         require(not self.waiting, "a table that is cut", "one whose flows do not wait for others", self.waiting)
-        first = {name: getattr(self, name)[:count] for name in COLUMNS}
+        first = {name: getattr(self, name)[:count] for name in (*COLUMNS, "rate")}
         return Flows(**first, nodes=self.nodes, notes=self.notes)
 
     def to_csv(self, path) -> None:

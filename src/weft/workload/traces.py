@@ -3,8 +3,8 @@
 Three formats, told apart by their content:
 
     csv       flow, src, dst, bytes, start     with or without that line above; `start` in decimal seconds, or
-                                               `start_ps`; `class` if need be; lines that begin with # are comments;
-                                               other names and units: see `weft.workload.columns`
+                                               `start_ps`; `class` and `rate`, b/s, if need be; lines that begin
+                                               with # are comments; other names and units: `weft.workload.columns`
     htsim     Nodes 16                         a connection matrix (.cm); start in ps, class as prio,
               Connections 1                    a flow of no size never ends
               0->5 id 1 start 0 size 2000000
@@ -28,7 +28,7 @@ from weft.workload import after, columns
 from weft.workload.arrivals import check_fabric
 from weft.workload.base import Workload
 from weft.workload.columns import TEXTS
-from weft.workload.flows import ENDLESS, LATEST, Flows
+from weft.workload.flows import ENDLESS, FASTEST, LATEST, Flows
 
 NAMES = {
     "flow": "flow", "id": "flow",
@@ -39,6 +39,7 @@ NAMES = {
     "start_ps": "start_ps",
     "class": "class", "klass": "class",
     "after": "after", "delay_ps": "delay_ps",
+    "rate": "rate", "rate_bps": "rate",
 }  # fmt: skip
 HEADLESS = ("flow", "src", "dst", "bytes", "start", "class")  # a csv without names; the class may be missing
 CHUNK = 1 << 16  # lines turned into arrays at a time: bounds memory
@@ -72,7 +73,7 @@ class Trace(Workload):
         try:
             return Flows.of(
                 nodes=nodes, src=table.src, dst=table.dst, size=table.size, start=table.start, klass=table.klass,
-                id=table.flow, notes=(*table.notes, *_suspicions(table, nodes * link)), **waits,
+                id=table.flow, rate=table.rate, notes=(*table.notes, *_suspicions(table, nodes * link)), **waits,
             )  # fmt: skip
         except BadInput as wrong:  # flows in a circle, say
             raise BadTrace(f"{self.path}: {wrong}") from None
@@ -91,6 +92,7 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     place: str = "line"
     waits: after.Waits | None = None
+    rate: np.ndarray | None = None  # b/s, 0 for no limit
 
     def check(self, path, name, holds, must, column):
         """Raise `BadTrace` naming the first line for which `holds` does not."""
@@ -138,6 +140,9 @@ def read(path, theirs: str = "") -> Table:
         table.check(path, name, (column >= 0) & (column < 2**31), "a node, at least 0", column)
     table.check(path, "bytes", (table.size >= 0) & (table.size <= ENDLESS), f"from 0 to {ENDLESS}", table.size)
     table.check(path, "start", (table.start >= 0) & (table.start <= LATEST), f"from 0 to {LATEST} ps", table.start)
+    if table.rate is not None:
+        good = (table.rate >= 0) & (table.rate <= FASTEST)
+        table.check(path, "rate", good, f"from 0, for no limit, to {FASTEST} b/s", table.rate)
     table.check(path, "class", (table.klass >= 0) & (table.klass < 128), "from 0 to 127", table.klass)
     repeated = int((np.diff(np.sort(table.flow)) == 0).sum())
     if repeated:
@@ -218,7 +223,7 @@ def _header(cells, place):
     """Our names of the columns that `cells` call."""
     for cell in cells:
         if cell.lower() not in NAMES:
-            known = "flow, src, dst, bytes, start, start_ps, class, after or delay_ps"
+            known = "flow, src, dst, bytes, start, start_ps, class, rate, after or delay_ps"
             raise BadTrace(f"{place}: a column must be {known}, not {cell!r}")
     names = tuple(NAMES[cell.lower()] for cell in cells)
     for name in names:
@@ -255,6 +260,7 @@ def _table(columns, line, notes, path, place="line"):
         notes=tuple(notes),
         place=place,
         waits=waits,
+        rate=columns.get("rate"),
     )
 
 
@@ -372,7 +378,7 @@ def _seconds(text, place) -> tuple[int, bool]:
 
 
 def write_csv(flows: Flows, path) -> None:
-    """Write `flows` as csv, starts in decimal seconds to the picosecond; classes and waits only where there are any."""
+    """Write `flows` as csv, starts in seconds to the picosecond; classes, rates and waits where there are any."""
     names = ["flow", "src", "dst", "bytes", "start"]
     second, rest = np.divmod(flows.start, s)
     columns = [flows.id, flows.src, flows.dst, flows.size, second, rest]
@@ -380,6 +386,10 @@ def write_csv(flows: Flows, path) -> None:
     if flows.klass.any():
         names.append("class")
         columns.append(flows.klass)
+        form = form.replace("\n", ",%d\n")
+    if flows.limited:
+        names.append("rate")
+        columns.append(flows.rate)
         form = form.replace("\n", ",%d\n")
     rows = [column.tolist() for column in columns]
     if flows.waiting:
@@ -495,8 +505,10 @@ def write_cm(flows: Flows, path) -> None:
     """Write `flows` as an htsim connection matrix; a class becomes a prio, an endless flow has no size.
 
     htsim knows no flow 0: it is written without a number, which reads back as 0 if it is the only one. Flows that wait
-    for flows are started by triggers, as far as htsim's can say it.
+    for flows are started by triggers, as far as htsim's can say it. It has no rates of flows.
     """
+    if flows.limited:
+        raise BadInput(f"flows of a connection matrix must have no rates of their own, not {flows.limited:,} of them")
     columns = [column.tolist() for column in (flows.src, flows.dst, flows.id, flows.size, flows.klass)]
     starts, fires, triggers = after.triggers(flows)
     with replaced(path) as fresh, open(fresh, "w", encoding="ascii", newline="") as file:
@@ -585,6 +597,8 @@ def write_parquet(flows: Flows, path) -> None:
     import pyarrow.parquet as pq
 
     columns = {"flow": flows.id, "src": flows.src, "dst": flows.dst, "bytes": flows.size, "start_ps": flows.start}
+    if flows.limited:
+        columns["rate"] = flows.rate
     waits = after.columns(flows) if flows.waiting else {}
     lists = {name: pa.array(column, pa.list_(pa.int64())) for name, column in waits.items()}
     with replaced(path) as fresh, open(fresh, "wb") as file:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from weft import Poisson, Torus, cost
+import weft
+from weft import Packet, Poisson, Torus, Trace, cost
 from weft.errors import BadInput, BadResult
 from weft.fabrics.torus import bounds
 from weft.topology.torus import Grid, shapes
@@ -168,6 +169,30 @@ def test_weights_priorities_and_demands_are_kept():
     assert bounds.fair_rates(replace(ring, demands=(0, 3 * Gbps)), flows).tolist() == [7 * Gbps, 3 * Gbps]
     both = replace(ring, weights=(1, 1), strict=True, demand=8 * Gbps)
     assert bounds.fair_rates(both, flows).tolist() == [2 * Gbps, 8 * Gbps]
+
+
+def test_a_flow_sends_no_faster_than_its_own_rate_and_others_get_the_rest():
+    ring = Torus(dimensions=(4,), link=20 * Gbps, headroom=0.0, period=5 * us)
+    flows = Flows.of(nodes=4, src=[0, 0, 0], dst=[1, 1, 1], size=10**6, start=0, rate=[0, 3 * Gbps, 1 * Gbps])
+    assert bounds.fair_rates(ring, flows).tolist() == [6 * Gbps, 3 * Gbps, 1 * Gbps]
+    assert bounds.fair_rates(replace(ring, demand=2 * Gbps), flows).tolist() == [2 * Gbps, 2 * Gbps, 1 * Gbps]
+    run = ring.prepare(flows)
+    run.advance()
+    took = 1_000_000 * 8 / 1e9 / (ring.payload / ring.wire_size)  # alone, at its own rate
+    assert run.observe().finish[2] / s == pytest.approx(took, rel=0.01)
+
+
+@pytest.mark.parametrize(("fabric", "said"), [
+    (Torus(dimensions=(4,), transport="tcp"),
+     "flows with rates of their own must go under r2c2 on a torus, not 1 under tcp"),
+    (Packet(hosts=4), "Packet must be given flows without rates of their own, not 1 that have one"),
+])  # fmt: skip
+def test_who_cannot_limit_a_flow_refuses_one_that_is(tmp_path, fabric, said):
+    flows = Flows.of(nodes=4, src=[0, 1], dst=[1, 2], size=1000, start=0, rate=[1 * Gbps, 0])
+    flows.to_csv(tmp_path / "trace.csv")
+    with pytest.raises(BadInput) as refused:
+        weft.run(fabric, Trace(path=tmp_path / "trace.csv"))
+    assert str(refused.value) == said
 
 
 def test_chosen_routes_carry_more_of_a_tornado_than_shortest_paths_and_as_much_of_neighbours():

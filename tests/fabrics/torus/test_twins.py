@@ -40,8 +40,8 @@ controls = st.fixed_dictionaries(
 )
 
 
-def traffic(nodes, count, seed, largest=60_000, within=60 * us):
-    draw = words(key(seed, 1), 5 * count).reshape(5, count)
+def traffic(nodes, count, seed, largest=60_000, within=60 * us, limited=False):
+    draw = words(key(seed, 1), 6 * count).reshape(6, count)
     src = below(draw[0], nodes)
     return Flows.of(
         nodes=nodes,
@@ -50,6 +50,7 @@ def traffic(nodes, count, seed, largest=60_000, within=60 * us):
         size=1 + below(draw[2], largest),
         start=below(draw[3], within),
         klass=below(draw[4], 3),
+        rate=below(draw[5], 5) * Gbps // 2 if limited else None,
     )
 
 
@@ -73,10 +74,10 @@ def assert_same(fabric, flows, seed, until=None):
 
 
 @few
-@given(values=tori, control=controls, seed=st.integers(0, 2**32), count=st.integers(1, 24))
-def test_r2c2_moves_the_same_packets_as_the_reference(values, control, seed, count):
+@given(values=tori, control=controls, seed=st.integers(0, 2**32), count=st.integers(1, 24), limited=st.booleans())
+def test_r2c2_moves_the_same_packets_as_the_reference(values, control, seed, count, limited):
     fabric = Torus(**values, **control)
-    assert_same(fabric, traffic(fabric.nodes, count, seed), seed)
+    assert_same(fabric, traffic(fabric.nodes, count, seed, limited=limited), seed)
 
 
 @pytest.mark.parametrize("transport", ["tcp:rto_min=300us,rto_first=1ms", "dctcp:rto_min=300us,rto_first=1ms"])
@@ -162,20 +163,21 @@ def test_flows_that_wait_are_released_alike(flows, shape, transport):
 @given(
     shape=shapes, routing=st.sampled_from(["minimal", "dimension", "valiant"]), control=controls,
     link=st.integers(10**6, 8 * 10**10).map(lambda rate: rate * 48), count=st.integers(1, 60),
-    seed=st.integers(0, 2**32),
+    seed=st.integers(0, 2**32), limited=st.booleans(),
 )  # fmt: skip
-def test_rates_are_those_of_plain_water_filling_to_the_last_unit(shape, routing, control, link, count, seed):
+def test_rates_are_those_of_plain_water_filling_to_the_last_unit(shape, routing, control, link, count, seed, limited):
     fabric = Torus(dimensions=shape, routing=routing, link=link, **control)
-    flows = traffic(fabric.nodes, count, seed)
+    flows = traffic(fabric.nodes, count, seed, limited=limited)
     lay = reference.spread_loads if routing == "valiant" else reference.loads
     toward = fabric.toward()
     known = []
-    for src, dst, klass in zip(flows.src.tolist(), flows.dst.tolist(), flows.klass.tolist(), strict=True):
-        klass = min(klass, len(fabric.of_classes) - 1)
-        known.append((fabric.of_classes[klass][0], klass, lay(toward, fabric.grid, src, dst)))
+    for f, (src, dst) in enumerate(zip(flows.src.tolist(), flows.dst.tolist(), strict=True)):
+        klass = min(int(flows.klass[f]), len(fabric.of_classes) - 1)
+        weight, most = fabric.of_classes[klass]
+        most = min(most, int(flows.rate[f]) or most) if flows.limited else most
+        known.append((weight, klass, lay(toward, fabric.grid, src, dst), most if most < 1 << 62 else None))
     capacity = [int(fabric.rate * (1 - fabric.headroom))] * fabric.graph.ports
-    demands = [most if most < 1 << 62 else None for _, most in fabric.of_classes]
-    plain = reference.fill(known, capacity, strict=fabric.strict, demands=demands)
+    plain = reference.fill(known, capacity, strict=fabric.strict)
     assert_array_equal(bounds.fair_rates(fabric, flows), plain)
 
 

@@ -41,6 +41,7 @@ class Torus(Hosted):
     """
 
     releases = True
+    limits = True
 
     dimensions: Shape = param((8, 8, 8), "nodes along each dimension")
     nodes: int = param(0, "nodes, which the dimensions must come to; 0 for as many as they do")
@@ -277,6 +278,14 @@ class Torus(Hosted):
             + (1 << 24)
         )
 
+    def accept(self, demand):
+        super().accept(demand)
+        if demand.limited and self.settings.transport != "r2c2":
+            raise BadInput(
+                f"flows with rates of their own must go under r2c2 on a torus, not {demand.limited:,} under "
+                f"{self.settings.transport}"
+            )
+
     def prepare(self, demand, *, seed: int = 0):
         """A torus in which nothing has happened, with the flows of `demand` to come."""
         from weft.fabrics.torus.run import TorusRun
@@ -342,6 +351,9 @@ class Torus(Hosted):
                     "twigs": ((n if own and n * n * self.trees <= MOST_TWIGS else 0, self.trees, n), np.uint16),
                     "waypoint": (rows if valiant else 1, np.int32),
                     "entries": (1 << 10 if own else 1, st.ENTRY),
+                    "limits": (len(flows) if flows.limited else 0, np.int64),
+                    "enough": (1 << 10 if own else 1, np.int64),
+                    "modest_ones": (1 << 10 if own else 1, np.int32),
                     "loads": (loads, st.LOAD),
                     "members": (loads, np.int32),
                     **dict.fromkeys(("capacity", "left", "thirst", "level"), (ports, np.int64)),
@@ -375,7 +387,7 @@ class Torus(Hosted):
             "trees": self.trees,
             "classes_of_flows": classes,
             "strict": self.strict,
-            "modest": any(most < st.UNLIMITED for _, most in self.of_classes),
+            "modest": flows.limited > 0 or any(most < st.UNLIMITED for _, most in self.of_classes),
             "loss_chance": self.loss_chance,
             "start_rate": min(self.link, self.first or self.link),
             "free_entry": -1,
@@ -385,6 +397,8 @@ class Torus(Hosted):
         state.toward[:], state.picks[:] = self.toward(), grid.picks
         state.port_of[:], state.to_of[:] = grid.port, grid.to
         state.weights[:], state.demands[:] = zip(*self.of_classes, strict=True)
+        if flows.limited:
+            state.limits[:] = np.where(flows.rate > 0, flows.rate, st.UNLIMITED)
         state.back[:] = grid.back
         for mask, (count, *bits) in enumerate(grid.picks.tolist()):
             if count:

@@ -38,7 +38,6 @@ from weft.fabrics.torus.state import (
     TOLD,
     branch,
     calls,
-    demands,
     entry_at,
     farthest,
     lines,
@@ -179,7 +178,7 @@ def begin(s, slot):
         return
     sub, flow = sub_at(s, slot), flow_at(s, slot)
     sub.pulled = _new_entry(s, slot)
-    sub.rate = min(s.start_rate, demands(s)[entry_at(s, sub.pulled).klass])
+    sub.rate = min(s.start_rate, water.asks_for(s, entry_at(s, sub.pulled)))
     sub.window_end = announce(s, np.int64(flow.src))
     _schedule(s, KNOWN, sub.pulled, sub.window_end)
     _ready(s, slot)

@@ -57,17 +57,16 @@ def spread_loads(toward, grid, src, dst) -> dict[int, int]:
     return {port: part for port, part in total.items() if part}
 
 
-def fill(flows, capacity, *, strict=False, demands=()) -> list[int]:
-    """Max-min fair rates, b/s: flows is a list of (weight, class, {port: part}), capacity the b/s of each port.
+def fill(flows, capacity, *, strict=False) -> list[int]:
+    """Max-min fair rates, b/s: flows is a list of (weight, class, {port: part}, most), capacity the b/s of each port.
 
-    demands: b/s that a flow of each class asks for at most, or None. A flow without ports has no path just now: it
-    gets 0.
+    most: b/s that a flow asks for, or None. A flow without ports has no path just now: it gets 0.
     """
     rates = [0] * len(flows)
     left = [rate * ONE for rate in capacity]
-    classes = sorted({klass for _, klass, _ in flows}, reverse=True)
+    classes = sorted({klass for _, klass, _, _ in flows}, reverse=True)
     for group in [[one] for one in classes] if strict else [classes]:
-        rising = {f for f, (_, klass, _) in enumerate(flows) if klass in group and flows[f][2]}
+        rising = {f for f, (_, klass, parts, _) in enumerate(flows) if klass in group and parts}
         while rising:
             levels = []
             for port, room in enumerate(left):
@@ -76,13 +75,12 @@ def fill(flows, capacity, *, strict=False, demands=()) -> list[int]:
                     levels.append((room // thirst, port))
             level, port = min(levels)
             fixed = {f for f in rising if port in flows[f][2]}
-            asking = [(weight, klass) for weight, klass, _ in (flows[f] for f in rising)]
-            modest = [(demands[klass] // weight, klass) for weight, klass in asking if demands and demands[klass]]
-            if modest and min(modest)[0] <= level:
-                level, klass = min(modest)
-                fixed = {f for f in rising if flows[f][1] == klass}
+            enough = {f: flows[f][3] // flows[f][0] for f in rising if flows[f][3]}
+            if enough and min(enough.values()) <= level:
+                level = min(enough.values())
+                fixed = {f for f in enough if enough[f] == level}
             for f in fixed:
-                weight, _, parts = flows[f]
+                weight, _, parts, _ = flows[f]
                 rates[f] = max(weight * level, 1)
                 for port, part in parts.items():
                     left[port] -= part * weight * level
@@ -112,8 +110,8 @@ class R2c2(Patient, Paced):
         def __init__(self, flow, k):
             super().__init__(flow, k)
             self.sent_at = self.size = 0
-            fabric, klass = flow.net.fabric, flow.net.class_of(flow.f)
-            self.rate = min(fabric.link, flow.net.demands[klass] or fabric.link, fabric.first or fabric.link)
+            fabric = flow.net.fabric
+            self.rate = min(fabric.link, flow.net.asks_for(flow.f) or fabric.link, fabric.first or fabric.link)
 
         def timers(self):
             return [self.turn]
@@ -168,7 +166,7 @@ class Entry:
         flow, fabric, net = sub.flow, sub.net.fabric, sub.net
         self.number = net.free_numbers.pop() if net.free_numbers else net.take_number()
         self.sub, self.src, self.dst = sub, flow.src, flow.dst
-        self.klass = net.class_of(flow.f)
+        self.klass, self.most = net.class_of(flow.f), net.asks_for(flow.f)
         self.weight = fabric.weights[min(self.klass, len(fabric.weights) - 1)]
         self.ended = self.gone = False
         self.spread = fabric.routing == "valiant"
@@ -302,6 +300,11 @@ class Network(Hosts):
         """The class of a flow, the last one standing for all further ones."""
         return min(int(self.flows.klass[f]), self.flow_classes - 1)
 
+    def asks_for(self, f):
+        """b/s that a flow asks for at most, by its class and for itself, or None."""
+        own = int(self.flows.rate[f]) if self.flows.limited else 0
+        return min(filter(None, (self.demands[self.class_of(f)], own)), default=None)
+
     def take_number(self):
         self.numbers += 1
         return self.numbers - 1
@@ -337,9 +340,9 @@ class Network(Hosts):
         """The rates of all flows that are known, with the routes they have now."""
         self.computations += 1
         fabric = self.fabric
-        flows = [(e.weight, e.klass, self.loads_of(e)) for e in self.known]
+        flows = [(e.weight, e.klass, self.loads_of(e), e.most) for e in self.known]
         capacity = [int(fabric.rate * (1 - fabric.headroom))] * len(self.ports)
-        return fill(flows, capacity, strict=fabric.strict, demands=self.demands)
+        return fill(flows, capacity, strict=fabric.strict)
 
     def loads_of(self, entry):
         key = entry.src, entry.dst, entry.spread

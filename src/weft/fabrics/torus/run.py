@@ -27,7 +27,7 @@ class TorusRun(NetworkRun):
 
     tables = st.TABLES
     grows: ClassVar[Grows] = {
-        **NetworkRun.grows, "waypoint": (("rows", 0),), "entries": (("entries", 0),),
+        **NetworkRun.grows, "waypoint": (("rows", 0),), **dict.fromkeys(st.PER_ENTRY, (("entries", 0),)),
         "loads": (("loads", 0),), "members": (("loads", 0),),
     }  # fmt: skip
 
@@ -92,7 +92,7 @@ class TorusRun(NetworkRun):
         if total + kernel.LEAST * len(state.ports) > len(loads) // 2:
             self._longer("loads", "members")
         if used + kernel.LEAST > len(entries) // 2:
-            self._longer("entries")
+            self._longer(*st.PER_ENTRY)
 
     # failures
 
@@ -140,14 +140,14 @@ class TorusRun(NetworkRun):
         while len(self.state.loads) < (flows + kernel.LEAST) * len(self.state.ports):
             self._longer("loads", "members")
         while len(self.state.entries) < flows + kernel.LEAST:
-            self._longer("entries")
+            self._longer(*st.PER_ENTRY)
 
     # checkpoints
 
     def check(self, given):
         super().check(given)
         laid = self.arrays()
-        fixed = ("picks", "port_of", "to_of", "back", "branch", "weights", "demands", "capacity")
+        fixed = ("picks", "port_of", "to_of", "back", "branch", "weights", "demands", "limits", "capacity")
         check_same({name: laid[name] for name in fixed}, given)
         since = int(given["world"]["applied"][0]) - self.fabric.converge  # other routes might lead round in circles
         check_same({"toward": self.fabric.toward(self.fabric.alive(self.seed, since))}, given)

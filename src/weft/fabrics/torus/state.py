@@ -52,7 +52,7 @@ PARAMETERS = (
     "trees",
     "classes_of_flows",
     "strict",
-    "modest",  # 1 where flows of some class ask for no more than so much
+    "modest",  # 1 where some flows ask for no more than so much
     "start_rate",
     "loss_chance",
 )
@@ -72,7 +72,7 @@ FROM_NETWORK = ("ports", "buffered", "pool")
 LINES = ("lines",)
 BUSY, IDLE = 0, 1  # columns of `lines`: as of a port; what was idle until a broadcast came
 ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "farthest", "branch", "twigs")
-FLOWS = ("entries", "loads", "members")
+FLOWS = ("entries", "loads", "members", "limits", "enough", "modest_ones")
 WATER = (
     "capacity",
     "asked",
@@ -88,6 +88,7 @@ WATER = (
     "landed",
 )
 SCRATCH = ("mass", "line", "calls")
+PER_ENTRY = ("entries", "enough", "modest_ones")  # tables that grow together
 OWN_TABLES = (*FROM_NETWORK, *LINES, *ROUTES, *FLOWS, *WATER, *SCRATCH)
 TABLES = (*hosts.TABLES, *OWN_TABLES)
 WORLD = hosts.world(NUMBERS, OWN_TABLES)
@@ -115,6 +116,9 @@ class TorusState(hosts.Arrays):
     entries: np.ndarray  # (entries,) ENTRY
     loads: np.ndarray  # (loads,) LOAD  of all entries, in the order in which they came, with gaps
     members: np.ndarray  # (loads,) int32  entries that cross each port, port by port
+    limits: np.ndarray  # (flows,) int64, or no rows  b/s that a flow asks for at most, or UNLIMITED
+    enough: np.ndarray  # (entries,) int64  level at which an entry has all it asks for
+    modest_ones: np.ndarray  # (entries,) int32  a heap by (enough, entry) of those that have no rate yet
     capacity: np.ndarray  # (P,) int64  b/s that R2C2 may give away, times ONE
     asked: np.ndarray  # (c, P) int64  sum of weight x part over the flows that are known
     crossing: np.ndarray  # (c, P) int64  how many those are, spread ones left out
@@ -176,6 +180,21 @@ def loads(s):
 @view
 def members(s):
     return carray(pointer(s.members_at), (s.members_size,), np.int32)
+
+
+@view
+def limits(s):
+    return carray(pointer(s.limits_at), (s.limits_size,), np.int64)
+
+
+@view
+def enough(s):
+    return carray(pointer(s.enough_at), (s.enough_size,), np.int64)
+
+
+@view
+def modest_ones(s):
+    return carray(pointer(s.modest_ones_at), (s.modest_ones_size,), np.int32)
 
 
 @view

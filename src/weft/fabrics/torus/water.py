@@ -9,9 +9,9 @@ Fixing flows never lowers the level of another port, because what they take is a
 So levels in the heap may be old, but are never too high: the first of the heap is brought up to date, and is the next
 port if that did not change it. Each load of a flow is visited once to sort flows by port and once to fix them.
 
-Where classes are strict, the flows of a higher class are given rates first, the others what is left. Flows of a class
-that asks for no more than so much stop rising there. Flows that are spread (Valiant) load all ports; they are kept in
-rows of their two ends, `cast` and `landed`, and not in `loads`.
+Where classes are strict, the flows of a higher class are given rates first, the others what is left. Flows that ask for
+no more than so much, by their class or for themselves, stop rising there. Flows that are spread (Valiant) load all
+ports; they are kept in rows of their two ends, `cast` and `landed`, and not in `loads`.
 """
 
 import numpy as np
@@ -20,27 +20,30 @@ from weft.engine.jit import hot, part
 from weft.fabrics.torus.state import (
     ONE,
     TOLD,
+    UNLIMITED,
     asked,
     begins,
     capacity,
     cast,
     crossing,
     demands,
+    enough,
     entry_at,
     heap_ports,
     landed,
     left,
     level,
+    limits,
     line,
     loads,
     mass,
     members,
+    modest_ones,
     picks,
     port_of,
     thirst,
     to_of,
     toward,
-    weights,
 )
 
 
@@ -110,9 +113,8 @@ def _before(level_, a, b):
 
 
 @part
-def _sink(s, i, size):
-    """Let the port in place i of the heap sink to where it belongs."""
-    heap, level_ = heap_ports(s), level(s)
+def sink(heap, level_, i, size):
+    """Let the number in place i of a heap by (level, number), of so many, sink to where it belongs."""
     port = np.int64(heap[i])
     while True:
         child = 2 * i + 1
@@ -148,7 +150,7 @@ def _gather(s, low, high):
             size += 1
     begins_[s.ports_size] = at
     for i in range((size >> 1) - 1, -1, -1):
-        _sink(s, i, size)
+        sink(heap, level_, i, size)
     members_, loads_ = members(s), loads(s)
     for e in range(s.used_entries):
         entry = entry_at(s, e)
@@ -185,10 +187,11 @@ def _fix(s, e, x):
 
 
 @hot
-def _rising(s, e, klass):
-    """Whether entry e is of a class, has a path, and no rate yet."""
+def _rising(s, e, low, high):
+    """Whether entry e is of one of the classes, has a path, and no rate yet."""
     entry = entry_at(s, e)
-    return entry.state == TOLD and entry.klass == klass and entry.frozen < s.computations and entry.count > 0
+    there = entry.state == TOLD and entry.frozen < s.computations and entry.count > 0
+    return there and low <= entry.klass <= high
 
 
 @part
@@ -196,50 +199,75 @@ def _fix_spread(s, k, x, low, high):
     """Fix the spread flows that cross port k."""
     for e in range(s.used_entries):
         entry = entry_at(s, e)
-        if entry.spread == 0 or not low <= entry.klass <= high or not _rising(s, e, entry.klass):
+        if entry.spread == 0 or not _rising(s, e, low, high):
             continue
         if cast(s)[entry.src, k] + landed(s)[entry.dst, k] > 0:
             _fix(s, e, x)
 
 
+@hot
+def asks_for(s, entry):
+    """b/s that an entry asks for at most, or UNLIMITED."""
+    most = demands(s)[np.uint64(entry.klass)]
+    return min(most, limits(s)[np.uint64(entry.id)]) if s.limits_size > 0 else most
+
+
 @part
-def _satisfy(s, x, low, high):
-    """Fix the flows of the class that has all it asks for at the least level, if that is not above x. Whether any."""
-    best, chosen = x + 1, np.int64(-1)
-    for klass in range(low, high + 1):
-        enough = demands(s)[klass] // weights(s)[klass]
-        if enough < best:
-            for e in range(s.used_entries):
-                if _rising(s, e, klass):
-                    best, chosen = enough, np.int64(klass)
-                    break
-    if chosen < 0:
-        return False
+def _ask(s, low, high):
+    """Put the flows that ask for no more than so much into a heap. How many those are."""
+    heap, enough_, size = modest_ones(s), enough(s), 0
     for e in range(s.used_entries):
-        if _rising(s, e, chosen):
-            _fix(s, e, best)
-    return True
+        if _rising(s, e, low, high):
+            most = asks_for(s, entry_at(s, e))
+            if most < UNLIMITED:
+                enough_[e] = most // np.int64(entry_at(s, e).weight)
+                heap[size] = e
+                size += 1
+    for i in range((size >> 1) - 1, -1, -1):
+        sink(heap, enough_, i, size)
+    return size
+
+
+@part
+def _satisfy(s, x, size):
+    """Fix the flow that has all it asks for at the least level, if that is not above x. (whether any, flows left)."""
+    heap, enough_ = modest_ones(s), enough(s)
+    while size > 0:
+        e = np.int64(heap[0])
+        rising = entry_at(s, e).frozen < s.computations
+        if rising and enough_[e] > x:
+            return False, size
+        size -= 1
+        heap[0] = heap[size]
+        sink(heap, enough_, 0, size)
+        if rising:
+            _fix(s, e, enough_[e])
+            return True, size
+    return False, size
 
 
 @part
 def _pour(s, low, high):
     """Give rates to the flows of classes low … high."""
     size = _gather(s, low, high)
+    asking = np.int64(_ask(s, low, high) if s.modest == 1 else 0)
     left_, thirst_, level_, heap, begins_ = left(s), thirst(s), level(s), heap_ports(s), begins(s)
     while size > 0:
         k = np.int64(heap[0])
         if thirst_[k] == 0:
             size -= 1
             heap[0] = heap[size]
-            _sink(s, 0, size)
+            sink(heap, level_, 0, size)
             continue
         x = left_[k] // thirst_[k]
         if x > level_[k]:
             level_[k] = x
-            _sink(s, 0, size)
+            sink(heap, level_, 0, size)
             continue
-        if s.modest == 1 and _satisfy(s, x, low, high):
-            continue
+        if asking > 0:
+            fixed, asking = _satisfy(s, x, asking)
+            if fixed:
+                continue
         s.frozen_ports += 1
         first = begins_[k - 1] if k > 0 else np.int64(0)  # filling has moved each to where the next one began
         for i in range(first, begins_[k]):
