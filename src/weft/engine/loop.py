@@ -23,6 +23,22 @@ STRIDE = 0.02  # s of wall time that a stride should take
 
 def advance(run: "Run", until: int | None = None, watch: Callable[["Run"], None] | None = None) -> None:
     """Let time pass until `until` (ps) or until nothing is left to happen; call `watch(run)` between strides."""
+    going = strides(run, until, watch)
+    asked = next(going, None)
+    while asked is not None:
+        began = perf_counter()
+        why = run.step(*asked)
+        try:
+            asked = going.send((why, perf_counter() - began))
+        except StopIteration:
+            asked = None
+
+
+def strides(run: "Run", until: int | None = None, watch: Callable[["Run"], None] | None = None):
+    """The loop, for whoever steps several runs at once: yields (stop, budget) for a stride of this one.
+
+    It is to be sent (why the stride ended, seconds it took) and ends with the run.
+    """
     watch, run.until = watch or _nobody, until
     half = None if until is None or run.now >= until // 2 else until // 2
     _compile(run, watch)
@@ -32,9 +48,7 @@ def advance(run: "Run", until: int | None = None, watch: Callable[["Run"], None]
     while not (why == DONE or (why == REACHED and stop == until)):
         change, sampled = run.next_change, False
         stop = min(moment for moment in (until, half, change, run.series.due) if moment is not None)
-        began = perf_counter()
-        why = run.step(stop, budget)
-        took = perf_counter() - began
+        why, took = yield stop, budget
         run.seconds += took
         if why >= MORE:
             run.grow(why)

@@ -1,0 +1,380 @@
+"""A run from the fast kernel's arrays to those of a device, and back: the same rack, in other words."""
+
+import numpy as np
+
+from weft.engine import memory
+from weft.engine.bits import lowest, population
+from weft.engine.jit import kernel, part
+from weft.fabrics.shoal import arrays
+from weft.fabrics.shoal import columns as col
+from weft.fabrics.shoal import kernel as fast
+from weft.fabrics.shoal.gpu import state as dev
+from weft.fabrics.shoal.gpu.state import Common, Racks, Shape
+from weft.fabrics.shoal.kernel import FastState
+
+_1, _LOW, _HALF = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
+NEVER = 1 << 62
+
+
+def make_common(plan, shape: Shape) -> Common:
+    """What racks of a shape share, of the plan of any of them."""
+    more = [shape.seats, shape.pool, shape.window, shape.reserve]
+    numbers = np.concatenate([plan.numbers[: col.NUMBERS], np.array(more, np.int64)])
+    return Common(numbers, plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.slot, plan.late)
+
+
+def seats_of(state: FastState) -> int:
+    """Seats of the node that has most of them."""
+    return int(state.seats[fast.BLOCKS :: 4].max(initial=0)) * fast.SEATS
+
+
+def reserve(plan) -> int:
+    """Flows that start at one node in one slot, at most."""
+    if not len(plan.src):
+        return 1
+    moments = plan.start * int(plan.numbers[col.N]) + plan.src
+    return int(np.unique(moments, return_counts=True)[1].max())
+
+
+def load(plan, state: FastState, shape: Shape, out: Racks) -> None:
+    """Put a run into the arrays of one rack, which are zeros."""
+    n, flows = int(plan.numbers[col.N]), len(plan.src)
+    out.dst[:flows], out.size[:flows] = plan.dst, plan.cells
+    order = np.argsort(plan.src, kind="stable")
+    out.order[:flows], out.start[:flows] = order, plan.start[order]
+    out.until[1:] = np.cumsum(np.bincount(plan.src, minlength=n))
+    begun = int(state.tally[col.KNOWN_STARTED])
+    out.upcoming[:] = out.until[:-1] + np.bincount(plan.src[:begun], minlength=n)
+    last = out.upcoming >= out.until[1:]
+    out.due[:] = np.where(last, NEVER, out.start[np.minimum(out.upcoming, max(flows - 1, 0))])
+    out.release[:flows], out.deliver[:flows] = state.flow[:, col.RELEASE], state.flow[:, col.DELIVER]
+    out.after[:flows], out.finish[:flows] = state.flow[:, col.AFTER], state.flow[:, col.FINISH]
+    for name in ("waiting", "incast", "inflow", "inflow_since", "inflow_slots", "received", "lengths"):
+        getattr(out, name)[:] = getattr(state, name)
+    for here, there in TALLIES.items():
+        out.tally[here] = state.tally[there]
+    out.sums[:] = state.print
+    out.free[:n] = dev.NONE
+    out.what[:] = dev.EMPTY
+    _load(plan, state, out, shape.seats, shape.window)
+
+
+TALLIES = {
+    dev.LOCAL: col.LOCAL, dev.FORWARDED: col.FORWARDED, dev.DELIVERED: col.DELIVERED, dev.VISITS: col.VISITS,
+    dev.RELAYED: col.RELAYED, dev.OVER_BOUND: col.OVER_BOUND, dev.FINISHED: col.FINISHED, dev.MAX_QUEUE: col.MAX_QUEUE,
+    dev.MAX_NODE: col.MAX_NODE, dev.MAX_HELD: col.MAX_HELD, dev.SLOT: col.SLOT, dev.BASE: col.BASE,
+}  # fmt: skip
+
+
+@kernel
+def _load(plan, state, out, seats, window):
+    numbers = plan.numbers
+    n, row, w, stride, channels = numbers[col.N], numbers[col.ROW], plan.shift.size, numbers[col.STRIDE], numbers[col.CHANNELS]
+    more, depth, queues = numbers[col.FEEDBACK] - 1, numbers[col.DEPTH], out.held.size
+    seat_of = np.zeros(state.target.size, np.int64)  # [h] its seat
+    for i in range(n):
+        for x in range(state.seats[4 * i + fast.BLOCKS]):
+            b = np.int64(state.block[i, x])
+            for k in range(fast.SEATS):
+                h, seat = b * fast.SEATS + k, x * fast.SEATS + k
+                seat_of[h] = seat
+                if state.taken[b] >> np.uint64(k) & _1 == 0:
+                    continue
+                g = seat * n + i
+                out.used[(seat >> 6) * n + i] |= _1 << np.uint64(seat & 63)
+                out.target[g], out.since[g], out.seq[g] = state.target[h], state.pair[h, col.SINCE], state.pair[h, col.SEQ]
+                out.served[g], out.want[g] = state.pair[h, col.SERVED], state.pair[h, col.WANT]
+                out.got[g], out.undelivered[g] = state.pair[h, col.GOT], state.pair[h, col.UNDELIVERED]
+                out.rested[g] = NEVER
+                for p in range(w):
+                    out.leave[_subflow(seat, p, i, n, seats)] = state.leave[fast.subflow(h, p, stride)]
+                _bits(state.early, h, out.early, g, window, out.want[g])
+        for x in range(seats >> 6):
+            if x * n + i < state.able.size:
+                out.able[x * n + i] = state.able[x * n + i]
+    rest = state.rest
+    for x in range(state.tally[col.REST_HEAD], state.tally[col.REST_TAIL]):
+        h = rest[x % rest.size]
+        out.rested[seat_of[h] * n + state.pair[h, col.SOURCE]] = state.rested[x % rest.size]
+    for f in range(plan.src.size):
+        h = np.int64(state.whose[f])
+        out.meta[f] = np.uint64(seat_of[h] * n + plan.src[f]) | np.uint64(plan.dst[f]) << _HALF
+    for p in range(w):
+        for i in range(n):
+            q = p * row + i
+            holds, turn = np.int64(state.held[q]), np.int64(state.turn[q])
+            length, head = holds & fast.LENGTH, holds >> fast.HEAD_SHIFT
+            ready = holds >> fast.READY_SHIFT & fast.READY_BITS
+            turn = turn if turn <= dev.MOST_SEATS else 0
+            out.held[q] = length | ready << dev.READY_SHIFT | turn << dev.TURN_SHIFT
+            if holds & fast.LOCAL_BIT != 0:
+                out.held[q] |= np.uint32(dev.LOCAL_BIT)
+            for k in range(length):
+                what = fast.nth(state.ring, state.spill, state.cell, state.link, q, head, depth, k)
+                if k < dev.RING:
+                    out.cells[k * queues + q] = what
+                else:
+                    number = np.int64(out.free[n + i])
+                    out.free[n + i] = number + 1
+                    out.free[2 * n + i] = number + 1
+                    out.pool[number * n + i] = what
+                    if k == dev.RING:
+                        out.spill[q] = number
+                    else:
+                        out.after_pool[(number - 1) * n + i] = number
+                    out.spill[q] = (np.int64(out.spill[q]) & dev.NONE) | number << 16
+            out.owed[q] = _debt(state.owed[q], seat_of, stride, row)
+            for x in range(more):
+                out.past[x * queues + q] = _debt(state.past[q * more + x], seat_of, stride, row)
+    for i in range(n):
+        out.told[i] = _debt(state.told[i], seat_of, stride, row)
+        out.left[i] = seat_of[np.int64(state.left[i])] + 1 if state.left[i] > 0 else 0
+    wires = out.what.size
+    for a in range(state.air.shape[0]):
+        for c in range(channels):
+            for k in range(state.air[a, c]):
+                what, about = state.sent[a, c, 4 * k + fast.WHAT], state.sent[a, c, 4 * k + fast.ABOUT]
+                into, whose = state.sent[a, c, 4 * k + fast.INTO], np.int64(state.sent[a, c, 4 * k + fast.WHOSE] & _LOW)
+                x = (a * channels + c) * n + np.int64(into >> np.uint64(34))
+                if whose > 0:
+                    out.what[x], out.about[x] = what, out.meta[np.int64(what & _LOW)]
+                out.said[x] = _note(about, seat_of, stride)
+            for k in range(state.echoes[a, c]):
+                about = state.again[a, c, k]
+                h, p = fast.pair_of(about & _LOW, stride), (np.int64(about & _LOW) >> fast.BLOCK) % stride
+                i = (state.pair[h, col.SOURCE] + plan.shift[p]) % n
+                y = 0
+                while out.again[y * wires + (a * channels + c) * n + i] != 0:
+                    y += 1
+                out.again[y * wires + (a * channels + c) * n + i] = _note(about, seat_of, stride)
+
+
+@part
+def _subflow(seat, p, i, n, seats):
+    return (((p // dev.PACK) * seats + seat) * n + i) * dev.PACK + p % dev.PACK
+
+
+@part
+def _note(about, seat_of, stride):
+    if about & _LOW == 0:
+        return np.int64(0)
+    return (seat_of[fast.pair_of(about & _LOW, stride)] + 1) << dev.SAID_SHIFT | np.int64(about >> _HALF)
+
+
+@part
+def _debt(debt, seat_of, stride, row):
+    if debt == 0:
+        return np.int64(0)
+    seat, answer = seat_of[fast.pair_of(debt & _LOW, stride)], np.int64(debt >> np.uint64(fast.ANSWER_SHIFT)) & fast.ANSWER_BITS
+    place = np.int64(debt >> np.uint64(fast.WHERE_SHIFT)) // row
+    return dev.OWES | seat << dev.SEAT_SHIFT | answer << dev.ANSWER_SHIFT | place
+
+
+@part
+def _bits(early, h, out, g, window, want):
+    """Copy the ring of bits of pair h, whose cells before `want` have arrived, into one of another size."""
+    words, size = window >> 6, early.shape[1] * 64
+    for x in range(early.shape[1]):
+        todo = early[h, x]
+        while todo != 0:
+            k = x * 64 + lowest(todo)
+            todo &= todo - _1
+            seq = want + (k - want) % size
+            out[g * words + ((seq & (window - 1)) >> 6)] |= _1 << np.uint64(seq & 63)
+
+
+def store(plan, out: Racks, shape: Shape) -> FastState:
+    """The run as the fast kernel has it."""
+    n, w, row = int(plan.numbers[col.N]), len(plan.shift), int(plan.numbers[col.ROW])
+    depth, flows, queues = int(plan.numbers[col.DEPTH]), len(plan.src), w * row
+    words = out.used.reshape(-1, n).tolist()
+    tops = [[64 * x + word.bit_length() if word else 0 for word in line] for x, line in enumerate(words)]
+    most = np.max(tops, axis=0)  # 1 + the highest seat of each node
+    blocks = -(-most // fast.SEATS)
+    lengths = out.held[:queues].astype(np.int64) & dev.LENGTH
+    spilled = int(np.maximum(lengths - depth, 0).sum())
+    pairs, cells = arrays.first_room(plan)
+    while pairs < (int(blocks.sum()) + 2) * fast.SEATS:
+        pairs *= 2
+    while cells < 2 * spilled + 4 * n * int(plan.numbers[col.CHANNELS]):
+        cells *= 2
+    state = FastState(**memory.zeros(arrays.shapes(plan, pairs, cells, shape.window)))
+    if blocks.max(initial=0) > state.block.shape[1]:
+        wide = int(blocks.max())
+        state = state._replace(
+            block=arrays.zeros((n, wide), state.block.dtype), able=arrays.zeros(-(-wide // 8) * n, state.able.dtype)
+        )
+    begun = out.upcoming - out.until[:-1]
+    state.flow[:, col.RELEASE], state.flow[:, col.DELIVER] = out.release[:flows], out.deliver[:flows]
+    state.flow[:, col.AFTER], state.flow[:, col.FINISH] = out.after[:flows], out.finish[:flows]
+    for name in ("waiting", "inflow", "inflow_since", "inflow_slots", "received", "lengths"):
+        getattr(state, name)[:] = getattr(out, name)
+    state.incast[:] = out.incast - out.ended
+    for here, there in TALLIES.items():
+        state.tally[there] = out.tally[here]
+    state.tally[[col.STARTED, col.KNOWN_STARTED]] = begun.sum()
+    state.print[:] = out.sums
+    arrays.set_waits(plan, state)
+    _store(plan, out, state, shape.seats, shape.window, blocks)
+    return state
+
+
+@kernel
+def _store(plan, out, state, seats, window, blocks):
+    numbers, tally = plan.numbers, state.tally
+    n, row, w, stride, channels = numbers[col.N], numbers[col.ROW], plan.shift.size, numbers[col.STRIDE], numbers[col.CHANNELS]
+    more, depth, queues = numbers[col.FEEDBACK] - 1, numbers[col.DEPTH], out.held.size
+    words = row // 64
+    pair_at = np.zeros(seats * n, np.int64)  # [seat * n + i] the pair
+    number, resting = 1, 0
+    state.taken[0] = 1
+    for i in range(n):
+        many = blocks[i]
+        state.seats[4 * i + fast.BLOCKS] = many
+        for x in range(many):
+            state.block[i, x], state.order[number] = number, x
+            if x == 0:
+                state.seats[4 * i + fast.HOME] = number * stride
+            if x <= 1:
+                state.seats[4 * i + fast.SECOND] = number * stride
+            for k in range(fast.SEATS):
+                h, seat = number * fast.SEATS + k, x * fast.SEATS + k
+                g = seat * n + i
+                if seat >= seats or out.used[(seat >> 6) * n + i] >> np.uint64(seat & 63) & _1 == 0:
+                    continue
+                pair_at[g] = h
+                state.taken[number] |= _1 << np.uint64(k)
+                state.target[h], state.pair[h, col.SOURCE] = out.target[g], i
+                state.pair[h, col.SINCE], state.pair[h, col.SEQ], state.pair[h, col.SERVED] = out.since[g], out.seq[g], out.served[g]
+                state.pair[h, col.WANT], state.pair[h, col.GOT] = out.want[g], out.got[g]
+                state.pair[h, col.UNDELIVERED] = out.undelivered[g]
+                for p in range(w):
+                    state.leave[fast.subflow(h, p, stride)] = out.leave[_subflow(seat, p, i, n, seats)]
+                for y in range(window >> 6):
+                    state.early[h, y] = out.early[g * (window >> 6) + y]
+                if out.undelivered[g] > 0:
+                    state.pair[h, col.NEXT] = state.living[i]
+                    state.living[i] = h + 1
+                    state.outcast[i] += 1
+                    tally[col.LIVE] += 1
+                else:
+                    state.rest[resting], state.rested[resting] = h, out.rested[g]
+                    resting += 1
+            number += 1
+        for x in range(seats >> 6):
+            if x * n + i < state.able.size:
+                word = out.able[x * n + i]
+                state.able[x * n + i] = word
+                state.seats[4 * i + fast.COUNT] += population(word)
+        if state.seats[4 * i + fast.COUNT] > 0:
+            state.active[i >> 6] |= _1 << np.uint64(i & 63)
+            tally[col.ACTIVE] += state.seats[4 * i + fast.COUNT]
+    order = np.argsort(state.rested[:resting], kind="mergesort")
+    state.rest[:resting], state.rested[:resting] = state.rest[:resting][order], state.rested[:resting][order]
+    tally[col.REST_TAIL], tally[col.PAIRS_USED] = resting, number * fast.SEATS
+    for f in range(plan.src.size):
+        state.whose[f] = pair_at[np.int64(out.meta[f] & _LOW)]
+
+    spare = state.free.size
+    for k in range(spare):
+        state.free[k] = spare - 1 - k
+    for p in range(w):
+        for i in range(n):
+            q = p * row + i
+            holds = np.int64(out.held[q])
+            length, turn = holds & dev.LENGTH, holds >> dev.TURN_SHIFT
+            ready = holds >> dev.READY_SHIFT & dev.READY_BITS
+            state.held[q], state.turn[q] = length | ready << fast.READY_SHIFT, turn
+            if holds & dev.LOCAL_BIT != 0:
+                state.held[q] |= np.uint32(fast.LOCAL_BIT)
+            x = np.int64(out.spill[q]) & dev.NONE
+            for k in range(length):
+                if k < dev.RING:
+                    what = out.cells[k * queues + q]
+                else:
+                    what = out.pool[x * n + i]
+                    x = np.int64(out.after_pool[x * n + i]) & dev.NONE
+                spare = fast.append(state.ring, state.spill, state.cell, state.link, state.free, spare, q, 0, k, depth, what)
+            state.owed[q] = _owed(out.owed[q], pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
+            busy = holds & (dev.LENGTH | dev.READY_BITS << dev.READY_SHIFT) != 0 or state.owed[q] != 0
+            if out.owed[q] != 0:
+                tally[col.OWING] += 1 + more
+            for y in range(more):
+                debt = _owed(out.past[y * queues + q], pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
+                state.past[q * more + y] = debt
+                busy |= debt != 0
+                if debt != 0:
+                    tally[col.OWING] += more - y
+            if busy:
+                state.busy[p * words + (i >> 6)] |= _1 << np.uint64(i & 63)
+    tally[col.FREE] = spare
+    for i in range(n):
+        p = numbers[col.SELF]
+        if p >= 0:
+            state.told[i] = _owed(out.told[i], pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
+            state.left[i] = pair_at[(np.int64(out.left[i]) - 1) * n + i] if out.left[i] > 0 else 0
+            if out.told[i] != 0:
+                tally[col.OWING] += 1
+                state.busy[p * words + (i >> 6)] |= _1 << np.uint64(i & 63)
+    _store_wire(plan, out, state, pair_at)
+
+
+@part
+def _store_wire(plan, out, state, pair_at):
+    """What is under way: sent in one of the last `delay` slots."""
+    numbers, tally = plan.numbers, state.tally
+    n, row, stride, channels = numbers[col.N], numbers[col.ROW], numbers[col.STRIDE], numbers[col.CHANNELS]
+    epoch, delay, more, wires = numbers[col.EPOCH], numbers[col.DELAY], numbers[col.FEEDBACK] - 1, out.what.size
+    for slot in range(max(tally[col.SLOT] - delay, 0), tally[col.SLOT]):
+        a = slot % (delay + 1)
+        for c in range(channels):
+            p = slot % epoch * channels + c
+            sent, again = state.sent[a, c], state.again[a, c]
+            for i in range(plan.first[p], plan.last[p]):
+                x, j = (a * channels + c) * n + i, (i + plan.shift[p]) % n
+                for y in range(more):
+                    note = np.int64(out.again[y * wires + x])
+                    if note != 0:
+                        again[state.echoes[a, c]] = _about(note, pair_at, plan.mirror[p], j, n, stride)
+                        state.echoes[a, c] += 1
+                        tally[col.OWING] += 1
+                what, note = out.what[x], np.int64(out.said[x])
+                if what == np.uint64(dev.EMPTY) and note == 0:
+                    continue
+                k = 4 * state.air[a, c]
+                state.air[a, c] += 1
+                if note != 0:
+                    sent[k + fast.ABOUT] = _about(note, pair_at, plan.mirror[p], j, n, stride)
+                    tally[col.OWING] += 1
+                hop = np.int64(0)
+                if what != np.uint64(dev.EMPTY):
+                    tally[col.FLYING] += 1
+                    d, h = np.int64(out.about[x] >> _HALF), pair_at[np.int64(out.about[x] & _LOW)]
+                    m = np.int64(plan.place[d - j + n + (2 * n if j >= numbers[col.HALF] else 0)])
+                    sent[k + fast.WHAT] = what
+                    sent[k + fast.WHOSE] = np.uint64(h) | np.uint64(m) << _HALF
+                    if d != j:
+                        sent[k + fast.INTO] = np.uint64(m * row + j + 1)
+                    else:
+                        hop = 2 - np.int64(what >> np.uint64(63))
+                sent[k + fast.INTO] |= np.uint64(i << 2 | hop) << _HALF
+
+
+@part
+def _about(note, pair_at, p, j, n, stride):
+    h = pair_at[((note >> dev.SAID_SHIFT) - 1) * n + j]
+    return np.uint64(fast.subflow(h, p, stride)) | np.uint64(note & dev.WHEN_BITS) << _HALF
+
+
+@part
+def _owed(debt, pair_at, p, i, shift, n, stride, row):
+    """What node i owes to the peer that sends to it in place p, as the fast kernel writes it."""
+    word = np.int64(debt)
+    if word == 0:
+        return np.uint64(0)
+    peer = (i - shift[p]) % n
+    h = pair_at[(word >> dev.SEAT_SHIFT & dev.SEAT_BITS) * n + peer]
+    about = np.uint64(fast.subflow(h, p, stride))
+    where = np.uint64((word & dev.PLACE_BITS) * row + i)
+    answer = np.uint64(word >> dev.ANSWER_SHIFT & dev.ANSWER_BITS)
+    return about | answer << np.uint64(fast.ANSWER_SHIFT) | where << np.uint64(fast.WHERE_SHIFT)

@@ -1,0 +1,129 @@
+"""The text, compiled: a block of threads per rack on a device, or a loop over nodes on the processor."""
+
+from functools import cache
+
+import numpy as np
+from numba import cuda, int64, uint64
+
+from weft.engine.device import compiled, loop, on_cuda
+from weft.fabrics.shoal.columns import EPOCH, N
+from weft.fabrics.shoal.gpu import text
+from weft.fabrics.shoal.gpu.state import (
+    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
+    OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, VISITS, Racks,
+)  # fmt: skip
+from weft.fabrics.shoal.kernel import REBASE
+
+THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
+
+
+def rack_of(racks, b):
+    """The arrays of rack b."""
+    return Racks(
+        racks.held[b], racks.cells[b], racks.spill[b], racks.owed[b], racks.past[b], racks.leave[b], racks.told[b],
+        racks.left[b], racks.able[b], racks.used[b], racks.waiting[b], racks.pool[b], racks.after_pool[b],
+        racks.free[b], racks.target[b], racks.since[b], racks.seq[b], racks.served[b], racks.want[b], racks.got[b],
+        racks.undelivered[b], racks.rested[b], racks.early[b], racks.release[b], racks.deliver[b], racks.after[b],
+        racks.finish[b], racks.meta[b], racks.upcoming[b], racks.due[b], racks.what[b], racks.about[b], racks.said[b],
+        racks.again[b], racks.incast[b], racks.ended[b], racks.inflow[b], racks.inflow_since[b],
+        racks.inflow_slots[b], racks.received[b], racks.lengths[b], racks.tally[b], racks.sums[b], racks.dst[b],
+        racks.size[b], racks.start[b], racks.order[b], racks.until[b],
+    )  # fmt: skip
+
+
+@cache
+def in_a_loop():
+    """advance(common, racks, stops, orders): every rack to its stop, nodes in the order of a row of `orders`."""
+    target, known = loop(), {}
+    send, receive, rebase = (compiled(one, target, known) for one in (text.send, text.receive, text.rebase))
+    view = target.jit(rack_of)
+
+    @target.jit
+    def advance(common, racks, stops, orders):
+        acc, sums = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
+        for b in range(stops.size):
+            rack = view(racks, b)
+            tally, total = rack.tally, rack.until[common.numbers[N]]
+            acc[:] = 0
+            sums[:] = 0
+            slot = tally[SLOT]
+            past = slot // common.numbers[EPOCH] - tally[BASE]
+            if past >= REBASE:
+                for thread in orders[0]:
+                    rebase(common, rack, past, thread, orders.shape[1])
+                tally[BASE] += past
+            while slot < stops[b] and tally[FINISHED] < total and acc[STOP] == 0:
+                for i in orders[2 * slot % orders.shape[0]]:
+                    send(common, rack, i, slot, acc)
+                for i in orders[(2 * slot + 1) % orders.shape[0]]:
+                    receive(common, rack, i, slot, acc, sums)
+                slot += 1
+            for k in (LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND):
+                tally[k] += acc[k]
+            for k in (MAX_QUEUE, MAX_NODE, MAX_HELD):
+                tally[k] = max(tally[k], acc[k])
+            for k in range(4):
+                rack.lengths[k] += acc[LENGTH_0 + k]
+            rack.sums[0] += sums[0]
+            rack.sums[1] += sums[1]
+            tally[STOPPED] = acc[STOP]
+            tally[SLOT] = slot
+
+    return advance
+
+
+@cache
+def on_device():
+    """The same as a CUDA kernel, started as kernel[racks, threads](common, racks, stops)."""
+    target, known = on_cuda(), {}
+    send, receive, rebase = (compiled(one, target, known) for one in (text.send, text.receive, text.rebase))
+    view = target.jit(rack_of)
+
+    @cuda.jit
+    def advance(common, racks, stops):
+        b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
+        acc, sums = cuda.local.array(ACC, int64), cuda.local.array(2, uint64)
+        for k in range(ACC):
+            acc[k] = 0
+        sums[0] = 0
+        sums[1] = 0
+        rack = view(racks, b)
+        tally, n = rack.tally, common.numbers[N]
+        total, stop, slot, halt = rack.until[n], stops[b], tally[SLOT], False
+        past = slot // common.numbers[EPOCH] - tally[BASE]
+        cuda.syncthreads()  # all have read the tally
+        if thread == 0:
+            tally[STOPPED] = 0
+            tally[BASE] += past if past >= REBASE else 0
+        if past >= REBASE:
+            rebase(common, rack, past, thread, threads)
+        cuda.syncthreads()
+        while slot < stop and tally[FINISHED] < total and not halt:
+            for i in range(thread, n, threads):
+                send(common, rack, i, slot, acc)
+            cuda.syncthreads()
+            for i in range(thread, n, threads):
+                receive(common, rack, i, slot, acc, sums)
+            halt = cuda.syncthreads_or(acc[STOP] != 0) != 0
+            slot += 1
+        cuda.atomic.add(tally, LOCAL, acc[LOCAL])
+        cuda.atomic.add(tally, FORWARDED, acc[FORWARDED])
+        cuda.atomic.add(tally, DELIVERED, acc[DELIVERED])
+        cuda.atomic.add(tally, VISITS, acc[VISITS])
+        cuda.atomic.add(tally, RELAYED, acc[RELAYED])
+        cuda.atomic.add(tally, OVER_BOUND, acc[OVER_BOUND])
+        cuda.atomic.max(tally, MAX_QUEUE, acc[MAX_QUEUE])
+        cuda.atomic.max(tally, MAX_NODE, acc[MAX_NODE])
+        cuda.atomic.max(tally, MAX_HELD, acc[MAX_HELD])
+        cuda.atomic.add(rack.lengths, 0, acc[LENGTH_0])
+        cuda.atomic.add(rack.lengths, 1, acc[LENGTH_1])
+        cuda.atomic.add(rack.lengths, 2, acc[LENGTH_2])
+        cuda.atomic.add(rack.lengths, 3, acc[LENGTH_3])
+        cuda.atomic.add(rack.sums, 0, sums[0])
+        cuda.atomic.add(rack.sums, 1, sums[1])
+        if acc[STOP] != 0:
+            cuda.atomic.or_(tally, STOPPED, acc[STOP])
+        if thread == 0:
+            tally[SLOT] = slot
+
+    return advance
