@@ -11,6 +11,7 @@ from weft.fabrics.shoal import kernel as fast
 from weft.fabrics.shoal.gpu import state as dev
 from weft.fabrics.shoal.gpu.state import Common, Racks, Shape
 from weft.fabrics.shoal.kernel import FastState
+from weft.fabrics.shoal.rules import rested_by
 
 _1, _LOW, _HALF = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 NEVER = 1 << 62
@@ -18,9 +19,13 @@ NEVER = 1 << 62
 
 def make_common(plan, shape: Shape) -> Common:
     """What racks of a shape share, of the plan of any of them."""
-    more = [shape.seats, shape.pool, shape.window, shape.reserve]
-    numbers = np.concatenate([plan.numbers[: col.NUMBERS], np.array(more, np.int64)])
-    return Common(numbers, plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.slot, plan.late)
+    given = plan.numbers[
+        [col.N, col.CHANNELS, col.EPOCH, col.DELAY, col.SELF, col.READY_QUEUES, col.AGE_INTERVAL, col.AGED,
+         col.SHORTEST, col.HALF, col.ROW, col.ANSWER_OFFSET, col.FEEDBACK]
+    ].tolist()  # fmt: skip
+    rest = rested_by(plan.numbers, 0)
+    tables = plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.slot, plan.late
+    return Common(*given, int(rest), shape.seats, shape.pool, shape.window, shape.reserve, *tables)
 
 
 def seats_of(state: FastState) -> int:
@@ -98,7 +103,7 @@ def _load(plan, state, out, seats, window):
         out.rested[seat_of[h] * n + state.pair[h, col.SOURCE]] = state.rested[x % rest.size]
     for f in range(plan.src.size):
         h = np.int64(state.whose[f])
-        out.meta[f] = np.uint64(seat_of[h] * n + plan.src[f]) | np.uint64(plan.dst[f]) << _HALF
+        out.meta[f] = np.uint64(np.int64(plan.dst[f]) << dev.META_SHIFT | seat_of[h] << dev.OF_SEAT | plan.src[f])
     for p in range(w):
         for i in range(n):
             q = p * row + i
@@ -273,7 +278,7 @@ def _store(plan, out, state, seats, window, blocks):
     state.rest[:resting], state.rested[:resting] = state.rest[:resting][order], state.rested[:resting][order]
     tally[col.REST_TAIL], tally[col.PAIRS_USED] = resting, number * fast.SEATS
     for f in range(plan.src.size):
-        state.whose[f] = pair_at[np.int64(out.meta[f] & _LOW)]
+        state.whose[f] = pair_at[_pair(out.meta[f], n)]
 
     spare = state.free.size
     for k in range(spare):
@@ -349,7 +354,7 @@ def _store_wire(plan, out, state, pair_at):
                 hop = np.int64(0)
                 if what != np.uint64(dev.EMPTY):
                     tally[col.FLYING] += 1
-                    d, h = np.int64(out.about[x] >> _HALF), pair_at[np.int64(out.about[x] & _LOW)]
+                    d, h = np.int64(out.about[x] >> _HALF), pair_at[_pair(out.about[x], n)]
                     m = np.int64(plan.place[d - j + n + (2 * n if j >= numbers[col.HALF] else 0)])
                     sent[k + fast.WHAT] = what
                     sent[k + fast.WHOSE] = np.uint64(h) | np.uint64(m) << _HALF
@@ -358,6 +363,11 @@ def _store_wire(plan, out, state, pair_at):
                     else:
                         hop = 2 - np.int64(what >> np.uint64(63))
                 sent[k + fast.INTO] |= np.uint64(i << 2 | hop) << _HALF
+
+
+@part
+def _pair(meta, n):
+    return (np.int64(meta) >> dev.OF_SEAT & dev.SEAT_BITS) * n + (np.int64(meta) & dev.NODE_BITS)
 
 
 @part

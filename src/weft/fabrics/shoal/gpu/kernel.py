@@ -3,10 +3,9 @@
 from functools import cache
 
 import numpy as np
-from numba import cuda, int64, uint64
+from numba import cuda, int32, int64, uint64
 
 from weft.engine.device import compiled, loop, on_cuda
-from weft.fabrics.shoal.columns import EPOCH, N
 from weft.fabrics.shoal.gpu import text
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
@@ -43,20 +42,23 @@ def in_a_loop():
         acc, sums = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
         for b in range(stops.size):
             rack = view(racks, b)
-            tally, total = rack.tally, rack.until[common.numbers[N]]
+            tally, total = rack.tally, rack.until[common.n]
             acc[:] = 0
             sums[:] = 0
             slot = tally[SLOT]
-            past = slot // common.numbers[EPOCH] - tally[BASE]
+            past = slot // common.epoch - tally[BASE]
             if past >= REBASE:
                 for thread in orders[0]:
                     rebase(common, rack, past, thread, orders.shape[1])
                 tally[BASE] += past
+            air, channels = common.delay + 1, common.channels
             while slot < stops[b] and tally[FINISHED] < total and acc[STOP] == 0:
+                e, base = slot // common.epoch - tally[BASE], slot % common.epoch * channels
+                back = (slot - common.delay) % common.epoch * channels
                 for i in orders[2 * slot % orders.shape[0]]:
-                    send(common, rack, i, slot, acc)
+                    send(common, rack, i, slot, e, base, slot % air * channels, acc)
                 for i in orders[(2 * slot + 1) % orders.shape[0]]:
-                    receive(common, rack, i, slot, acc, sums)
+                    receive(common, rack, i, slot, back, (slot + 1) % air * channels, acc, sums)
                 slot += 1
             for k in (LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND):
                 tally[k] += acc[k]
@@ -73,13 +75,13 @@ def in_a_loop():
 
 
 @cache
-def on_device():
+def on_device(registers=64):
     """The same as a CUDA kernel, started as kernel[racks, threads](common, racks, stops)."""
     target, known = on_cuda(), {}
     send, receive, rebase = (compiled(one, target, known) for one in (text.send, text.receive, text.rebase))
     view = target.jit(rack_of)
 
-    @cuda.jit
+    @cuda.jit(max_registers=registers)
     def advance(common, racks, stops):
         b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
         acc, sums = cuda.local.array(ACC, int64), cuda.local.array(2, uint64)
@@ -88,9 +90,9 @@ def on_device():
         sums[0] = 0
         sums[1] = 0
         rack = view(racks, b)
-        tally, n = rack.tally, common.numbers[N]
+        tally, n = rack.tally, common.n
         total, stop, slot, halt = rack.until[n], stops[b], tally[SLOT], False
-        past = slot // common.numbers[EPOCH] - tally[BASE]
+        past = slot // common.epoch - tally[BASE]
         cuda.syncthreads()  # all have read the tally
         if thread == 0:
             tally[STOPPED] = 0
@@ -98,14 +100,25 @@ def on_device():
         if past >= REBASE:
             rebase(common, rack, past, thread, threads)
         cuda.syncthreads()
+        air, channels, places = (common.delay + 1) * common.channels, common.channels, common.epoch * common.channels
+        e, base = slot // common.epoch - tally[BASE], slot % common.epoch * channels
+        back = (slot + common.epoch * (common.delay // common.epoch + 1) - common.delay) % common.epoch * channels
+        place = slot % (common.delay + 1) * channels
         while slot < stop and tally[FINISHED] < total and not halt:
+            following = place + channels if place + channels < air else 0
             for i in range(thread, n, threads):
-                send(common, rack, i, slot, acc)
+                send(common, rack, i, slot, e, base, place, acc)
             cuda.syncthreads()
             for i in range(thread, n, threads):
-                receive(common, rack, i, slot, acc, sums)
-            halt = cuda.syncthreads_or(acc[STOP] != 0) != 0
+                receive(common, rack, i, slot, back, following, acc, sums)
+            halt = cuda.syncthreads_or(int32(acc[STOP])) != 0
             slot += 1
+            place, base, back = following, base + channels, back + channels
+            if back == places:
+                back = 0
+            if base == places:
+                base = 0
+                e += 1
         cuda.atomic.add(tally, LOCAL, acc[LOCAL])
         cuda.atomic.add(tally, FORWARDED, acc[FORWARDED])
         cuda.atomic.add(tally, DELIVERED, acc[DELIVERED])

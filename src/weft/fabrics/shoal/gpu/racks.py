@@ -192,8 +192,8 @@ def common_shape(runs) -> Shape:
     """A shape in which all these runs fit."""
     reserve = max(convert.reserve(run.plan) for run in runs)
     seats = max(convert.seats_of(run.state) for run in runs) + reserve
-    window = max(WINDOW, *(run.state.early.shape[1] * 64 for run in runs)) if len(runs) > 1 else 0
-    window = window or max(WINDOW, runs[0].state.early.shape[1] * 64)
+    nodes = runs[0].fabric.nodes
+    window = max(WINDOW, 1 << (8 * nodes - 1).bit_length(), max(run.state.early.shape[1] * 64 for run in runs))
     spilled = max(int((run.state.held & 0x7FFF).max(initial=0)) for run in runs)
     numbers = runs[0].plan.numbers
     least = 2 * int(numbers[col.CHANNELS]) * (1 if numbers[col.READY_QUEUES] else max(seats, SEATS) + 64)
@@ -235,9 +235,13 @@ class Loop:
         return array.copy()
 
     def launch(self, common, racks, stops):
-        n = int(common.numbers[col.N])
+        n = common.n
         racks.tally[:, dev.STOPPED] = 0
         kernel.in_a_loop()(common, racks, stops, np.array([self.rng.permutation(n) for _ in range(7)]))
+
+
+import os
+REG = int(os.environ.get('REG', 64))
 
 
 class Cuda:
@@ -257,7 +261,7 @@ class Cuda:
         return out
 
     def share(self, common):
-        return type(common)(*(self.cuda.to_device(array) for array in common))
+        return type(common)(*(self.cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in common))
 
     def put(self, array, number, values):
         array[number].copy_to_device(values)
@@ -273,7 +277,7 @@ class Cuda:
 
         many, n = len(stops), int(self.nodes(racks))
         threads = min(-(-n // 32) * 32, kernel.THREADS)
-        kernel.on_device()[many, threads](common, racks, cuda.to_device(stops))
+        kernel.on_device(REG)[many, threads](common, racks, cuda.to_device(stops))
         cuda.synchronize()
 
     def nodes(self, racks) -> Any:

@@ -22,7 +22,8 @@ MOST_PLACES = PLACE_BITS
 # Feedback on the wire, in one word: 1 + the seat, and the epoch from which it may send again.
 SAID_SHIFT, WHEN_BITS = 16, 0xFFFF
 EMPTY = 0xFFFFFFFFFFFFFFFF  # on the wire: no cell
-META_SHIFT = 32  # meta: the pair of a flow, and from here its destination
+# meta, what a cell must know of its flow: its source, the seat of its pair there, its destination
+NODE_BITS, OF_SEAT, META_SHIFT = 0xFFFF, 16, 32
 PACK = 4  # channels of a slot whose `leave` stand side by side
 NONE = 0xFFFF  # pool: no cell
 
@@ -50,9 +51,26 @@ class Shape(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What no slot changes and all racks share: see `columns.Plan`; `numbers` has a few more."""
+    """What no slot changes and all racks share: see `columns`, `columns.Plan` and `Shape`."""
 
-    numbers: np.ndarray  # (NUMBERS + 4,) int64
+    n: int
+    channels: int
+    epoch: int
+    delay: int
+    self_place: int
+    ready_queues: int
+    age_interval: int
+    aged: int
+    shortest: int
+    half: int
+    row: int
+    answer_offset: int
+    feedback: int
+    rest: int  # slots from the end of a pair until its seat may be taken
+    seats: int
+    pool: int
+    window: int
+    reserve: int
     shift: np.ndarray  # (w,) int32
     first: np.ndarray  # (w,) int32
     last: np.ndarray  # (w,) int32
@@ -60,9 +78,6 @@ class Common(NamedTuple):
     place: np.ndarray  # (4n,) int32
     slot: np.ndarray  # (w,) int32
     late: np.ndarray  # (2e,) int32
-
-
-SEATS, POOL, WINDOW, RESERVE = range(col.NUMBERS, col.NUMBERS + 4)  # numbers, as in Shape
 
 
 class Racks(NamedTuple):
@@ -98,7 +113,7 @@ class Racks(NamedTuple):
     deliver: np.ndarray  # (flows,) int64  [f]
     after: np.ndarray  # (flows,) int32    [f]
     finish: np.ndarray  # (flows,) int64   [f]
-    meta: np.ndarray  # (flows,) uint64    [f]     its pair, and its destination
+    meta: np.ndarray  # (flows,) uint64    [f]     see above
     upcoming: np.ndarray  # (n,) int32     [i]     place in `order` of its next flow
     due: np.ndarray  # (n,) int64          [i]     slot in which that starts
     what: np.ndarray  # (a * c * n,) uint64   the wire: cells, by slot modulo a

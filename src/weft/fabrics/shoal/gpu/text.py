@@ -12,18 +12,14 @@ import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import add_to, device, lowest_bit, set_bits
 from weft.engine.fingerprint import mixed
-from weft.fabrics.shoal.columns import (
-    AGE_INTERVAL, AGED, ANSWER_OFFSET, CHANNELS, DELAY, EPOCH, FEEDBACK, HALF, N, READY_QUEUES, ROW, SELF,
-    SHORTEST,
-)  # fmt: skip
 from weft.fabrics.shoal.gpu.state import (
-    ANSWER_BITS, ANSWER_SHIFT, BASE, DELIVERED, EMPTY, FINISHED, FORWARDED, LENGTH, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
-    LOCAL, LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, META_SHIFT, NONE, OVER_BOUND, OWES, PACK, PLACE_BITS, POOL,
-    READY_BITS, READY_SHIFT, RELAYED, RESERVE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SEATS, STOP, TOO_LONG,
-    TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WINDOW,
+    ANSWER_BITS, ANSWER_SHIFT, DELIVERED, EMPTY, FINISHED, FORWARDED, LENGTH, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
+    LOCAL, LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, META_SHIFT, NODE_BITS, NONE, OF_SEAT, OVER_BOUND, OWES, PACK, PLACE_BITS,
+    READY_BITS, READY_SHIFT, RELAYED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, STOP, TOO_LONG,
+    TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, FREE_NOW, LATEST, OWN, SENT, SEQ_BITS, SEQ_SHIFT
-from weft.fabrics.shoal.rules import at, channel_in_turn, event, facing, rested_by, service_lag, too_young, where
+from weft.fabrics.shoal.rules import at, channel_in_turn, event, facing, service_lag, too_young, where
 
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
 _LOW, _META, _SEQ, _OWN, _63 = np.uint64(0xFFFFFFFF), np.uint64(META_SHIFT), np.uint64(SEQ_SHIFT), np.uint64(OWN), np.uint64(63)
@@ -109,11 +105,9 @@ def find_seat(rack, i, d, n, seats, slot):
 
 
 @device
-def start_flows(plan, rack, i, slot, acc):
+def start_flows(plan, rack, i, slot, e, acc):
     """Start every flow of node i whose slot has come."""
-    numbers = plan.numbers
-    n, seats, window, shortest = numbers[N], numbers[SEATS], numbers[WINDOW], numbers[SHORTEST]
-    e = slot // numbers[EPOCH] - rack.tally[BASE]
+    n, seats, window, shortest = plan.n, plan.seats, plan.window, plan.shortest
     x, end = np.int64(rack.upcoming[at(i)]), np.int64(rack.until[at(i + 1)])
     while x < end and rack.start[at(x)] <= slot:
         f = np.int64(rack.order[at(x)])
@@ -130,8 +124,6 @@ def start_flows(plan, rack, i, slot, acc):
                 k = at(subflow(seat, p, i, n, seats))
                 if rack.leave[k] > e:
                     rack.leave[k] = FREE_NOW
-            for k in range(window >> 6):
-                rack.early[at(h * (window >> 6) + k)] = 0
             add_to(rack.incast, d, np.int32(1))
         h = seat * n + i
         served = np.int64(rack.served[at(h)]) - 1
@@ -141,7 +133,7 @@ def start_flows(plan, rack, i, slot, acc):
         join(rack, h, f, served, cells, shortest)
         rack.release[at(f)], rack.deliver[at(f)] = cells, cells
         rack.undelivered[at(h)] += cells
-        rack.meta[at(f)] = np.uint64(h) | np.uint64(d) << _META
+        rack.meta[at(f)] = np.uint64(d << META_SHIFT | seat << OF_SEAT | i)
         if rack.inflow[at(d)] == 0:
             rack.inflow_since[at(d)] = slot
         add_to(rack.inflow, d, np.int32(1))
@@ -150,7 +142,7 @@ def start_flows(plan, rack, i, slot, acc):
     vacant = 0
     for g in range(seats // 64):
         vacant += 64 - set_bits(rack.used[at(g * n + i)])
-    if vacant < numbers[RESERVE]:
+    if vacant < plan.reserve:
         acc[STOP] |= WANTS_SEATS
 
 
@@ -195,7 +187,7 @@ def next_flow(rack, h, shortest):
 @device
 def may_send(plan, rack, i, p, group, limit):
     """Seats of i from 64 * group on with cells left that may send in place p: eq. (2)."""
-    n, seats, leave = plan.numbers[N], plan.numbers[SEATS], rack.leave
+    n, seats, leave = plan.n, plan.seats, rack.leave
     todo, who = rack.able[at(group * n + i)], _0
     row = ((p // PACK) * seats + group * 64) * n + i
     while todo != 0:
@@ -212,9 +204,8 @@ def let_go(plan, rack, i, p, q, slot, e, holds, who, acc):
 
     who: the seats that may, if the node has no more than 64.
     """
-    numbers = plan.numbers
-    n, seats, interval, ready_queues = numbers[N], numbers[SEATS], numbers[AGE_INTERVAL], numbers[READY_QUEUES]
-    queues, young, shortest = rack.held.size, numbers[AGED] * interval, numbers[SHORTEST]
+    n, seats, interval, ready_queues = plan.n, plan.seats, plan.age_interval, plan.ready_queues
+    queues, young, shortest = rack.held.size, plan.aged * interval, plan.shortest
     length, turn = holds & LENGTH, holds >> TURN_SHIFT
     limit = min(e + length, LATEST) if ready_queues else np.int64(LATEST)
     groups, released = seats >> 6, np.int64(0)
@@ -242,7 +233,7 @@ def let_go(plan, rack, i, p, q, slot, e, holds, who, acc):
                 continue
             f = next_flow(rack, h, shortest)
             number = rack.seq[at(h)]
-            if number - rack.want[at(h)] >= numbers[WINDOW] - 2 * numbers[CHANNELS]:
+            if number - rack.want[at(h)] >= plan.window - 2 * plan.channels:
                 acc[STOP] |= WANTS_WINDOW
             rack.seq[at(h)] = number + 1
             rack.leave[at(subflow(seat, p, i, n, seats))] = AWAY
@@ -279,24 +270,24 @@ def report(rack, debt, i, row, now):
 
 
 @device
-def send(plan, rack, i, slot, acc):
-    """Let node i work through its channels: what it sends goes onto the wire."""
-    numbers = plan.numbers
-    n, channels, epoch, row, seats = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[ROW], numbers[SEATS]
-    more, ready_queues, self_place = numbers[FEEDBACK] - 1, numbers[READY_QUEUES], numbers[SELF]
+def send(plan, rack, i, slot, e, base, place, acc):
+    """Let node i work through its channels: what it sends goes onto the wire.
+
+    e: the epoch, from BASE on; base: the first place of the slot; place: where the wire of this slot begins.
+    """
+    n, channels, epoch, row, seats = plan.n, plan.channels, plan.epoch, plan.row, plan.seats
+    more, ready_queues, self_place = plan.feedback - 1, plan.ready_queues, plan.self_place
     queues, wires = rack.held.size, rack.what.size
     ended = rack.ended[at(i)]
     if ended > 0:
         add_to(rack.incast, i, np.int32(-ended))
         rack.ended[at(i)] = 0
     if rack.due[at(i)] <= slot:
-        start_flows(plan, rack, i, slot, acc)
-    e = slot // epoch - rack.tally[BASE]
-    now = e - numbers[ANSWER_OFFSET]
+        start_flows(plan, rack, i, slot, e, acc)
+    now = e - plan.answer_offset
     active = False
     for g in range(seats >> 6):
         active |= rack.able[at(g * n + i)] != 0
-    base, place = slot % epoch * channels, slot % (numbers[DELAY] + 1) * channels
     for c in range(channels):
         p, x = base + c, (place + c) * n + i
         if not plan.first[at(p)] <= i < plan.last[at(p)]:  # dark
@@ -373,12 +364,12 @@ def send(plan, rack, i, slot, acc):
         if what & _OWN != 0:
             holds &= ~LOCAL_BIT
             acc[LOCAL] += 1
-            h, j = np.int64(meta & _LOW), facing(i, np.int64(plan.shift[at(p)]), n)
+            seat, j = np.int64(meta) >> OF_SEAT & SEAT_BITS, facing(i, np.int64(plan.shift[at(p)]), n)
             if np.int64(meta >> _META) == j:
-                rack.leave[at(subflow(h // n, p, i, n, seats))] = FREE_NOW
+                rack.leave[at(subflow(seat, p, i, n, seats))] = FREE_NOW
             elif here:
-                rack.leave[at(subflow(h // n, p, i, n, seats))] = SENT
-                rack.left[at(i)] = h // n + 1
+                rack.leave[at(subflow(seat, p, i, n, seats))] = SENT
+                rack.left[at(i)] = seat + 1
         else:
             acc[FORWARDED] += 1
         rack.held[at(q)] = holds
@@ -404,13 +395,11 @@ def note_visit(rack, length, acc):
 
 
 @device
-def receive(plan, rack, j, slot, acc, sums):
+def receive(plan, rack, j, slot, base, place, acc, sums):
     """Let node j take in what was sent to it `delay` slots ago: feedback, and a cell that goes on or has arrived."""
-    numbers = plan.numbers
-    n, channels, epoch, delay, row = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[DELAY], numbers[ROW]
-    seats, more, self_place, half = numbers[SEATS], numbers[FEEDBACK] - 1, numbers[SELF], numbers[HALF]
+    n, channels, epoch, delay, row = plan.n, plan.channels, plan.epoch, plan.delay, plan.row
+    seats, more, self_place, half = plan.seats, plan.feedback - 1, plan.self_place, plan.half
     leave, wires, queues = rack.leave, rack.what.size, rack.held.size
-    place, base = (slot + 1) % (delay + 1) * channels, (slot - delay) % epoch * channels
     if slot < delay:
         return
     for turn in range(channels):
@@ -433,12 +422,13 @@ def receive(plan, rack, j, slot, acc, sums):
             continue
         meta = rack.about[at(x)]
         d, own, f = np.int64(meta >> _META), np.int64(what >> _63), what & _LOW
-        hop = 0 if d != j else 2 - own
+        hop, seat = 0 if d != j else 2 - own, np.int64(meta) >> OF_SEAT & SEAT_BITS
         first, second = mixed(slot, event(f, j, hop))
         sums[0] += first
         sums[1] += second
         if d == j:
-            arrive(plan, rack, j, np.int64(f), np.int64(meta & _LOW), np.int64(what >> _SEQ) & SEQ_BITS, slot, acc)
+            h = seat * n + (np.int64(meta) & NODE_BITS)
+            arrive(plan, rack, j, np.int64(f), h, np.int64(what >> _SEQ) & SEQ_BITS, slot, acc)
             continue
         m = where(plan.place, half, n, j, d)
         q, back = m * row + j, r * row + j
@@ -446,20 +436,19 @@ def receive(plan, rack, j, slot, acc, sums):
         length = holds & LENGTH
         append(rack, queues, q, j, n, length, what & ~_OWN, acc)
         rack.held[at(q)] = holds + 1
-        answer = service_lag(plan.late, plan.slot, epoch, m, p, r) + numbers[ANSWER_OFFSET] - 1
-        seat = np.int64(meta & _LOW) // n
+        answer = service_lag(plan.late, plan.slot, epoch, m, p, r) + plan.answer_offset - 1
         rack.owed[at(back)] = OWES | seat << SEAT_SHIFT | answer << ANSWER_SHIFT | m
         waiting = np.int64(rack.waiting[at(j)]) + 1
         rack.waiting[at(j)] = waiting
         acc[MAX_QUEUE] = max(acc[MAX_QUEUE], length + 1)
         acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
         acc[RELAYED] += 1
-        if length >= rack.incast[at(d)] + 1 and numbers[READY_QUEUES]:
+        if length >= rack.incast[at(d)] + 1 and plan.ready_queues:
             acc[OVER_BOUND] += 1
         if length >= LONGEST:
             acc[STOP] |= TOO_LONG
-    in_use, room = np.int64(rack.free[at(2 * n + j)]), numbers[POOL]
-    if room - in_use < 2 * channels * (1 if numbers[READY_QUEUES] else seats):
+    in_use, room = np.int64(rack.free[at(2 * n + j)]), plan.pool
+    if room - in_use < 2 * channels * (1 if plan.ready_queues else seats):
         acc[STOP] |= WANTS_POOL
 
 
@@ -479,7 +468,7 @@ def take_note(rack, j, p, n, seats, note, here, repeated):
 def arrive(plan, rack, j, f, h, seq, slot, acc):
     """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end."""
     acc[DELIVERED] += 1
-    acc[MAX_HELD] = max(acc[MAX_HELD], reorder(rack, h, seq, plan.numbers[WINDOW]))
+    acc[MAX_HELD] = max(acc[MAX_HELD], reorder(rack, h, seq, plan.window))
     rack.received[at(j)] += 1
     left = rack.deliver[at(f)] - 1
     rack.deliver[at(f)] = left
@@ -493,7 +482,7 @@ def arrive(plan, rack, j, f, h, seq, slot, acc):
     lacks = rack.undelivered[at(h)] - 1
     rack.undelivered[at(h)] = lacks
     if lacks == 0:
-        rack.rested[at(h)] = rested_by(plan.numbers, slot)
+        rack.rested[at(h)] = slot + plan.rest
         rack.ended[at(j)] += np.int32(1)
 
 
