@@ -61,9 +61,9 @@ def on_machine(run, slot, machine):
         group = Group([run], machine, shape)
         why = 0
         while run.slot < slot and why < 3 and run.finished < run.total:
-            why = group.step({run: slot * run.fabric.slot_time})[run]
+            why = group.step({run: slot * run.fabric.slot_time})[0][run]
         if why >= 3:
-            run.state  # noqa: B018 - fetched before the shape changes
+            run.settle()
             shape = larger(shape, why - 3)
     return run.back()
 

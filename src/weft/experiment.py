@@ -3,6 +3,7 @@
 import signal
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter, process_time
 
 from weft import memory as limits
@@ -30,7 +31,7 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, checkpoint=None) -> Result:
+def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, checkpoint=None, on=None) -> Result:
     """Carry `workload` over `fabric` and return what was observed.
 
     until: ps at which to stop; by default when the workload says, or when the last flow is done. memory: bytes the run
@@ -38,24 +39,39 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     notebook; or called with the run between strides, and if it returns True the run stops there. checkpoint: a
     `Checkpoint`; if it is on disk the run goes on from there, and whoever saves the result removes it. Ctrl-C waits for
     the end of a stride, some milliseconds. A run that is stopped raises `Interrupted`, which holds the result so far.
+    on: "gpu" for a run on the GPU of this machine, with the same bits; what a GPU cannot carry runs here, and a note of
+    the result says why.
     """
     check(fabric, workload)
+    require(on in (None, "gpu"), "on", "gpu, or left out", on)
+    machine = None
+    if on is not None:
+        from weft import gpu
+
+        machine = gpu.find()
     progress = shown(progress)
     try:
         with limits.limited(memory):
-            allow(fabric, workload.planned(fabric.nodes))
-            demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
-            fabric.accept(demand)
-            allow(fabric, demand)
-            until = horizon(workload, demand, until)
-            session = Session(fabric, workload, demand, seed=seed, until=until, checkpoint=checkpoint)
+            session = begin(fabric, workload, seed=seed, until=until, checkpoint=checkpoint)
             with deferred_interrupt() as interrupted:
-                session.advance(until, session.watch(progress, interrupted))
+                watch = session.watch(progress, interrupted)
+                if machine is not None:
+                    gpu.advance(session, machine, watch)
+                session.advance(watch)
     finally:
         close(progress)
     if interrupted():
         raise Interrupted(session.result())
     return session.result()
+
+
+def begin(fabric, workload, *, seed, until, checkpoint) -> "Session":
+    """Draw the flows and lay out the run, if there is room for both."""
+    allow(fabric, workload.planned(fabric.nodes))
+    demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+    fabric.accept(demand)
+    allow(fabric, demand)
+    return Session(fabric, workload, demand, seed=seed, until=horizon(workload, demand, until), checkpoint=checkpoint)
 
 
 def check(fabric, workload) -> None:
@@ -74,7 +90,8 @@ class Session:
 
     def __init__(self, fabric, workload, demand, *, seed, until, checkpoint):
         self.began, self.began_cpu = perf_counter(), process_time()
-        self.fabric, self.workload, self.demand, self.seed = fabric, workload, demand, seed
+        self.fabric, self.workload, self.demand, self.seed, self.until = fabric, workload, demand, seed, until
+        self.notes: tuple[str, ...] = ()  # of how it was run
         self.call, self.before = describe_call(fabric, workload, seed, until), {"wall_s": 0.0, "cpu_s": 0.0}
         if PIPE in self.call["inputs"].values():  # which can be read only once, and decides the run
             table = demand.table
@@ -88,10 +105,10 @@ class Session:
         else:
             self.run = fabric.prepare(demand, seed=seed)
 
-    def advance(self, until, watch) -> None:
+    def advance(self, watch) -> None:
         """Let time pass; where tables find no room to grow, the run is kept first, if it is to be."""
         try:
-            self.run.advance(until=until, watch=watch)
+            self.run.advance(until=self.until, watch=watch)
         except TooLarge as error:
             if self.checkpoint is None:
                 raise
@@ -128,7 +145,7 @@ class Session:
     def result(self, partial=False) -> Result:
         """What was seen so far."""
         spent = self.spent
-        return Result.collect(
+        result = Result.collect(
             self.fabric,
             self.workload,
             self.demand,
@@ -139,6 +156,7 @@ class Session:
             partial=partial,
             more={"until": self.call["until"], "inputs": self.call["inputs"]},
         )
+        return replace(result, notes=(*result.notes, *self.notes)) if self.notes else result
 
 
 def horizon(workload, demand, until=None) -> int | None:

@@ -147,14 +147,15 @@ class Study:
         is what all workers together may need. progress is called with (share of each run, number found on disk).
         `on` hands the runs to a cluster: a Dask client, the address of a scheduler as in tcp://host:8786, or local:8
         for so many processes of this machine. There `memory` is what each worker may need, and a run that fails
-        does not stop the others: its share is FAILED, and what was wrong is raised at the end.
+        does not stop the others: its share is FAILED, and what was wrong is raised at the end. on="gpu" takes the GPU
+        of this machine: runs that share a shape go there together, the others stay on the processor (`Runs.notes`).
         """
         require(isinstance(workers, int) and 1 <= workers <= 1024, "workers", "from 1 to 1024", workers)
-        if on is not None:
+        if on is not None and on != "gpu":
             from weft.cluster import check as check_cluster
 
             check_cluster(on)
-            require(workers == 1, "workers", "left out where `on` says who works", workers)
+        require(on is None or workers == 1, "workers", "left out where `on` says who works", workers)
         points = self.points
         check(self, self.columns, self.pictures)
         for point in points if on is None else ():
@@ -163,10 +164,12 @@ class Study:
         jobs = [Job(point, place and place / point.name(), memory and memory // workers, every) for point in points]
         progress = shown(progress)
         try:
-            results = _all(jobs, workers, progress or _nothing, on)
+            results, notes = _all(jobs, workers, progress or _nothing, on)
         finally:
             close(progress)
-        return Runs(self, results if place is None else [job.place for job in jobs], folder and Path(folder))
+        runs = Runs(self, results if place is None else [job.place for job in jobs], folder and Path(folder))
+        runs.notes = notes
+        return runs
 
     def missing(self, folder) -> list[Point]:
         """The runs that `folder` does not hold yet."""
@@ -178,6 +181,7 @@ class Runs:
 
     def __init__(self, study: Study, runs: list, folder: Path | None):
         self.study, self.folder, self._runs = study, folder, runs
+        self.notes: list[str] = []  # sentences on which of them ran elsewhere than was asked, and why
         said = [study.name_row(point) for point in study.points]
         self.rows = [{**name, **flatten(self._summary(run))} for name, run in zip(said, runs, strict=True)]
 
@@ -398,18 +402,22 @@ def renamed(text, names) -> str:
     return text
 
 
-def _all(jobs, workers, progress: Callable, on=None) -> list:
-    """Do every job that is not done."""
+def _all(jobs, workers, progress: Callable, on=None) -> tuple[list, list[str]]:
+    """Do every job that is not done; returns the results of those that have no place, and notes."""
     shares = [float(job.done) for job in jobs]
     todo = [k for k, share in enumerate(shares) if not share]
     found = len(jobs) - len(todo)
     progress(shares, found)
+    if on == "gpu":
+        from weft.gpu import on_gpu
+
+        return on_gpu(jobs, todo, shares, found, progress)
     if on is not None:
         from weft.cluster import on_cluster
 
-        return on_cluster(jobs, todo, shares, found, on, progress)
+        return on_cluster(jobs, todo, shares, found, on, progress), []
     if workers > 1 and len(todo) > 1:
-        return _in_pool(jobs, todo, shares, found, workers, progress)
+        return _in_pool(jobs, todo, shares, found, workers, progress), []
     results = [None] * len(jobs)
     for k in todo:
 
@@ -420,7 +428,7 @@ def _all(jobs, workers, progress: Callable, on=None) -> list:
         results[k] = jobs[k].do(look)
         shares[k] = 1.0
         progress(shares, found)
-    return results
+    return results, []
 
 
 def _in_pool(jobs, todo, shares, found, workers, progress) -> list:

@@ -54,10 +54,10 @@ def command_of(name, cls, workload, kind):
     traffic = Flags(kind, workload, "Workload", taken, order=2)
     fabric = Flags(cls, name, "Fabric", {*taken, *traffic.names}, order=1)
 
-    def call(*, seed, until, resume, running, **given):
+    def call(*, seed, until, resume, on, running, **given):
         return execute(
             fabric.build(given), traffic.build(given), seed=options.seed(seed), until=options.until(until),
-            resume=resume, running=running, title=f"{name} {workload}",
+            resume=resume, on=on, running=running, title=f"{name} {workload}",
         )  # fmt: skip
 
     return command(call, workload, inspect.getdoc(kind), [*fabric.parameters, *traffic.parameters, *shared])
@@ -71,16 +71,18 @@ def run_options() -> list:
 
     seed = about("of everything random; the same seed gives the same result, on any machine", metavar="INT")
     until = about("stop after this much simulated time", metavar="TIME")
+    on = about("gpu: run on the GPU of this machine, with the same result", metavar="WHERE")
     resume = about("go on from the checkpoint beside the output folder", negative="", show_default=False)
     return [
         keyword("seed", Annotated[str, seed], "0"),
         keyword("until", Annotated[str | None, until]),
         keyword("resume", Annotated[bool, resume], False),
+        keyword("on", Annotated[str | None, on]),
         keyword("running", Annotated[Running, Parameter(name="*")], Running()),
     ]
 
 
-def execute(fabric, workload, *, seed, until, resume, running: Running, title: str) -> int:
+def execute(fabric, workload, *, seed, until, resume, running: Running, title: str, on: str | None = None) -> int:
     """Run, save, print. Returns the exit code."""
     from weft.checkpoint import Checkpoint
     from weft.cli.progress import watching
@@ -109,7 +111,7 @@ def execute(fabric, workload, *, seed, until, resume, running: Running, title: s
     try:
         with watching(title, quiet=running.quiet, json=running.json) as progress:
             result = run(
-                fabric, workload, seed=seed, until=until, memory=memory, progress=progress, checkpoint=checkpoint
+                fabric, workload, seed=seed, until=until, memory=memory, progress=progress, checkpoint=checkpoint, on=on
             )
     except Interrupted as stopped:
         if stopped.result.partial:

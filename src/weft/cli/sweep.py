@@ -34,7 +34,10 @@ def sweep(
     workers: Annotated[str, _about("processes at a time", metavar="INT")] = "1",
     on: Annotated[
         str | None,
-        _about("run on a cluster: a Dask scheduler, tcp://HOST:PORT, or local:N for N processes", metavar="WHERE"),
+        _about(
+            "run on a cluster: a Dask scheduler, tcp://HOST:PORT, or local:N for N processes; or gpu, that of this machine",
+            metavar="WHERE",
+        ),
     ] = None,
     seeds: Annotated[str | None, _about("other seeds than the file's, as in 1,2,3", metavar="LIST")] = None,
     plot: Annotated[str | None, _about("draw y against x into this svg, pdf or png", metavar="FILE")] = None,
@@ -65,7 +68,7 @@ def sweep(
         todo = replace(todo, seeds=[options.seed(text) for text in seeds.split(",")])
     processes = options.whole("workers", workers)
     allowed = None if memory is None else quantity("memory", parse_size, memory)
-    idle = WAITING if on else COMPILING
+    idle = WAITING if on not in (None, "gpu") else COMPILING
     with watching(idle, quiet=common.quiet, json=common.json) as progress:
         try:
             runs = todo.run(output, workers=processes, on=on, memory=allowed, progress=progress)
@@ -76,7 +79,7 @@ def sweep(
         with replaced(Path(output) / "table.csv", own=True) as fresh:
             fresh.write_text(runs.csv(), encoding="utf-8")
     if common.json:
-        print_json({"title": todo.title, "runs": runs.rows, "warnings": todo.warnings})
+        print_json({"title": todo.title, "runs": runs.rows, "warnings": todo.warnings, "notes": runs.notes})
     else:
         _print(runs, chosen)
         if output is not None:
@@ -92,6 +95,8 @@ def _print(runs, columns):
     if runs.study.title:
         console.print(runs.study.title, style="bold")
     console.print(runs.table(columns or None))
+    for note in runs.notes:
+        console.print(f"note: {note}", style="yellow")
     for warning in runs.study.warnings:
         console.print(f"note: {warning}; [links] gives all fabrics the same", style="yellow")
 

@@ -9,7 +9,7 @@ Nothing here is imported unless a study is told to run on a cluster; Dask is the
 
 from weft.errors import Unusable, require
 
-MUST = "a Dask client, the address of a scheduler as in tcp://host:8786, or local:N for N processes of this machine"
+MUST = "a Dask client, the address of a scheduler as in tcp://host:8786, local:N for N processes of this machine, or gpu"
 
 
 def check(on) -> None:

@@ -4,6 +4,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numba import config, cuda
 
 from weft.engine import loop
 from weft.errors import TooLarge
@@ -11,10 +12,11 @@ from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.arrays import WINDOW
 from weft.fabrics.shoal.gpu import convert, kernel
 from weft.fabrics.shoal.gpu import state as dev
-from weft.fabrics.shoal.gpu.state import Racks, Shape
+from weft.fabrics.shoal.gpu.state import Racks, Shape, size
 from weft.fabrics.shoal.kernel import REBASE
 from weft.fabrics.shoal.rack import RackRun
 
+__all__ = ["Cuda", "DeviceRack", "Group", "Loop", "common_shape", "key", "larger", "refusal", "size"]
 LAUNCH = 0.1  # s of wall time that a launch should take: Ctrl-C waits for its end
 SLOTS = 256  # of the first launch
 SEATS, POOL = 64, 64  # of a node at first
@@ -53,6 +55,8 @@ class DeviceRack(RackRun):
     def of(cls, run: RackRun) -> "DeviceRack":
         """The same run, to be put on a device."""
         made = cls.__new__(cls)
+        if isinstance(run, cls):
+            return run
         made.__dict__.update(run.__dict__)
         made.held_state = made.__dict__.pop("state")
         made.fresh = True  # whether `held_state` is the run as it is now
@@ -95,6 +99,17 @@ class DeviceRack(RackRun):
     def compile(self):
         """Nothing is left to compile: the group has done so."""
 
+    def grow(self, why):
+        """Nothing is left to do: the group has grown."""
+
+    def settle(self) -> None:
+        """Fetch the state, before the group changes."""
+        self.state  # noqa: B018 - that fetches it
+
+    def forget(self) -> None:
+        """Let go of the state: the device has it."""
+        self.held_state, self.fresh = None, False
+
     def sample(self):
         return {
             "delivered_bytes": self.received * self.fabric.payload,
@@ -134,14 +149,15 @@ class Group:
             for name, array in one._asdict().items():
                 if array.any():
                     machine.put(getattr(self.racks, name), number, array)
+            run.forget()
 
     def fetch(self, run):
         """The state of one run, as the fast kernel has it."""
         one = Racks(*(self.machine.get(array, run.number) for array in self.racks))
         return convert.store(run.plan, one, self.shape)
 
-    def step(self, stops: dict[DeviceRack, int]) -> dict[DeviceRack, int]:
-        """Let the runs that are named take a stride towards their stops (ps); says why each ended."""
+    def step(self, stops: dict[DeviceRack, int]) -> tuple[dict[DeviceRack, int], float]:
+        """Let the runs that are named take a stride towards their stops (ps); says why each ended, and seconds."""
         targets = np.zeros(len(self.runs), np.int64)
         for run, stop in stops.items():
             until = stop // run.fabric.slot_time
@@ -149,7 +165,7 @@ class Group:
             targets[run.number] = min(until, run.slot + self.limit)
         began = perf_counter()
         self.machine.launch(self.common, self.racks, targets)
-        tally, sums = self.machine.all(self.racks.tally), self.machine.all(self.racks.sums)
+        tally = self.machine.all(self.racks.tally)
         received, waiting = self.machine.all(self.racks.received), self.machine.all(self.racks.waiting)
         took = perf_counter() - began
         ran = max((int(tally[run.number, dev.SLOT]) - run.slot for run in stops), default=0)
@@ -162,14 +178,13 @@ class Group:
             for here, there in convert.TALLIES.items():
                 run.tally[there] = mine[here]
             run.received, run.waiting, run.fresh = received[run.number], waiting[run.number].astype(np.int64), False
-            run.print_ = sums[run.number]
             if run.finished == run.total:
                 out[run] = loop.DONE
             elif mine[dev.STOPPED]:
                 out[run] = loop.MORE + int(mine[dev.STOPPED])
             else:
                 out[run] = loop.REACHED if run.slot >= stop // run.fabric.slot_time else loop.PAUSED
-        return out
+        return out, took
 
     def _skip(self, run, until) -> None:
         """Let a rack in which nothing can happen wait for its next flow: all has arrived, and no feedback is owed."""
@@ -225,6 +240,9 @@ class Loop:
     def share(self, common):
         return common
 
+    def free(self):
+        return 1 << 30
+
     def put(self, array, number, values):
         array[number] = values
 
@@ -240,24 +258,24 @@ class Loop:
         kernel.in_a_loop()(common, racks, stops, np.array([self.rng.permutation(n) for _ in range(7)]))
 
 
-import os
-REG = int(os.environ.get('REG', 64))
-
-
 class Cuda:
     """An NVIDIA GPU, or Numba's simulator of one."""
 
     def __init__(self):
-        from numba import cuda
-
         self.cuda = cuda
+        if not config.ENABLE_CUDASIM:
+            cuda.current_context()  # raises what is wrong with it
+
+    def free(self) -> int:
+        """Bytes of its memory that nobody uses."""
+        return (1 << 30) if config.ENABLE_CUDASIM else int(self.cuda.current_context().get_memory_info()[0])
 
     def zeros(self, shape, kind):
         out = self.cuda.device_array(shape, kind)
-        if hasattr(self.cuda, "cudadrv") and hasattr(out, "device_ctypes_pointer"):
-            self.cuda.cudadrv.driver.device_memset(out, 0, out.nbytes)
+        if config.ENABLE_CUDASIM:
+            out[:] = 0
         else:
-            out.copy_to_device(np.zeros(shape, kind))
+            self.cuda.cudadrv.driver.device_memset(out, 0, out.nbytes)
         return out
 
     def share(self, common):
@@ -273,11 +291,9 @@ class Cuda:
         return array.copy_to_host()
 
     def launch(self, common, racks, stops):
-        from numba import cuda
-
         many, n = len(stops), int(self.nodes(racks))
         threads = min(-(-n // 32) * 32, kernel.THREADS)
-        kernel.on_device(REG)[many, threads](common, racks, cuda.to_device(stops))
+        kernel.on_device()[many, threads](common, racks, cuda.to_device(stops))
         cuda.synchronize()
 
     def nodes(self, racks) -> Any:
