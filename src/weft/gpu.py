@@ -32,7 +32,7 @@ def find():
     try:
         return Cuda()
     except Exception as error:  # Numba's and the driver's, which have no class in common
-        said = str(error).strip().replace("\n", " ") or type(error).__name__
+        said = " ".join(str(error).split(".")[0].split()) or type(error).__name__
         raise Unusable(f"on must name a GPU that this machine has and its driver serves ({said}): {INSTEAD}") from None
 
 

@@ -54,8 +54,8 @@ def loop() -> Target:
     return Target(jit, {add_to: jit(add_to), lowest_bit: bits.lowest, set_bits: bits.population})
 
 
-def compiled(function, target: Target, known: dict | None = None):
-    """A copy of `function`, of a text, for a target, with copies of all it calls."""
+def compiled(function, target: Target, known: dict | None = None, jit: Callable | None = None):
+    """A copy of `function`, of a text, for a target, with copies of all it calls; jit: how, if not as these."""
     known = {} if known is None else known
     plain = getattr(function, "py_func", function)
     if plain in known:
@@ -70,7 +70,7 @@ def compiled(function, target: Target, known: dict | None = None):
                 names[name] = compiled(value, target, known)
     copy = FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
     copy.__module__, copy.__qualname__ = plain.__module__, plain.__qualname__
-    known[plain] = target.jit(copy)
+    known[plain] = (jit or target.jit)(copy)
     return known[plain]
 
 

@@ -1,0 +1,120 @@
+"""Racks on a device, without one: the text of its kernel in a loop over nodes in any order, and in Numba's simulator."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft
+from weft import Crossbar, Poisson, Shoal, Study, gpu
+from weft.errors import BadInput, Unusable
+from weft.fabrics.shoal.gpu.racks import Loop, refusal
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "verification"))
+import gpu_racks  # noqa: E402 - the checks that `make verify-gpu` makes on a real one
+
+FEW = Poisson(load=0.6, flows=60, sizes="uniform:60B,20KB")
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    made = Loop(3)
+    monkeypatch.setattr(gpu, "find", lambda: made)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_drawn_racks_are_the_same_in_whatever_order_their_nodes_work(seed):
+    rng = np.random.default_rng(100 + seed)
+    for _ in range(20):
+        found, rack = gpu_racks.check(rng, Loop(seed), 12, 40)
+        assert not found, f"{found}: {rack}"
+
+
+@pytest.mark.long
+def test_drawn_racks_are_the_same_in_the_simulator_of_a_gpu():
+    program = [sys.executable, "-W", "ignore", "verification/gpu_racks.py", "--simulator", "--racks", "2"]
+    said = subprocess.run(
+        program, cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True
+    )
+    assert "2 of 2 drawn racks are equal" in said.stdout, said.stderr
+
+
+def test_a_run_on_a_device_says_all_that_one_on_the_processor_says(machine):
+    here, there = (weft.run(Shoal(nodes=16), FEW, seed=2, on=on) for on in (None, "gpu"))
+    one, other = here.summary(), there.summary()
+    assert {key for key in one if one[key] != other[key]} <= {"rate", "wall_s", "cpu_s", "peak_rss_mb", "work"}
+    for name, values in here.observation.samples.items():
+        np.testing.assert_array_equal(values, there.observation.samples[name])
+
+
+def test_a_study_on_a_device_has_the_same_runs_and_says_what_stayed_on_the_processor(machine, tmp_path):
+    study = Study(fabrics=[Shoal(nodes=8), Shoal(nodes=8, rules="literal")], workloads=[FEW, replace(FEW, load=0.3)],
+                  seeds=range(2))  # fmt: skip
+    there = study.run(tmp_path, on="gpu")
+    assert there.notes == ["4 of 8 runs: the literal rules run on the processor"]
+    assert [row["fingerprint"] for row in there.rows] == [row["fingerprint"] for row in study.run().rows]
+    assert not study.missing(tmp_path)
+    assert study.run(tmp_path, on="gpu").notes == []  # all are on disk
+
+
+def test_a_run_interrupted_on_a_device_goes_on_on_the_processor(machine, tmp_path):
+    from weft.checkpoint import Checkpoint
+
+    rack, checkpoint = Shoal(nodes=16), Checkpoint.beside(tmp_path / "run", 3600)
+    with pytest.raises(KeyboardInterrupt):
+        weft.run(rack, FEW, seed=1, on="gpu", checkpoint=checkpoint, progress=lambda run: run.slot > 500)
+    assert checkpoint.exists()
+    again = weft.run(rack, FEW, seed=1, checkpoint=checkpoint)
+    assert again.observation.fingerprint == weft.run(rack, FEW, seed=1).observation.fingerprint
+
+
+def test_a_rack_that_outgrows_its_arrays_goes_on_in_larger_ones(machine, monkeypatch):
+    from weft.fabrics.shoal.gpu import racks
+
+    grown = []
+    larger = racks.larger
+    monkeypatch.setattr(racks, "larger", lambda shape, why: grown.append(why) or larger(shape, why))
+    monkeypatch.setattr(racks, "POOL", 0)
+    many = Poisson(load=2.0, flows=400, sizes="fixed:3KB")
+    here, there = (weft.run(Shoal(nodes=6), many, seed=2, on=on) for on in (None, "gpu"))
+    assert grown
+    assert here.observation.fingerprint == there.observation.fingerprint
+
+
+def test_what_a_device_cannot_carry_is_named():
+    flows = FEW.draw(nodes=8, link=Shoal(nodes=8).link, seed=0)
+    assert refusal(Shoal(nodes=8), flows) is None
+    assert refusal(Shoal(nodes=8, rules="released"), flows) == "the released rules run on the processor"
+    assert "failures" in refusal(Shoal(nodes=8, fail="node 1 at 1us"), flows)
+    assert gpu.refusal(Crossbar(ports=8), flows) == "Crossbar runs on the processor"
+
+
+def test_a_machine_without_a_gpu_is_told_what_to_do():
+    with pytest.raises(Unusable, match="leave it out, and the processor does the same"):
+        weft.run(Shoal(nodes=8), FEW, on="gpu")
+    with pytest.raises(BadInput, match="on must be gpu, or left out"):
+        weft.run(Shoal(nodes=8), FEW, on="tpu")
+
+
+def test_a_device_that_fails_loses_no_finished_run(machine, monkeypatch, tmp_path):
+    study = Study(fabrics=[Shoal(nodes=8)], workloads=[replace(FEW, flows=5), replace(FEW, flows=300)])
+    launch, count = machine.launch, []
+
+    def fails(*given):
+        count.append(1)
+        if len(study.missing(tmp_path)) == 1:
+            raise RuntimeError("unspecified launch failure")
+        launch(*given)
+
+    monkeypatch.setattr(machine, "launch", fails)
+    with pytest.raises(weft.errors.WeftError, match="the GPU failed"):
+        study.run(tmp_path, on="gpu")
+    assert len(study.missing(tmp_path)) == 1
+    monkeypatch.setattr(machine, "launch", launch)
+    assert len(study.run(tmp_path, on="gpu")) == 2
