@@ -227,7 +227,7 @@ def store(plan, out: Racks, shape: Shape) -> FastState:
 @kernel
 def _store(plan, out, state, seats, window, blocks):
     numbers, tally = plan.numbers, state.tally
-    n, row, w, stride, channels = numbers[col.N], numbers[col.ROW], plan.shift.size, numbers[col.STRIDE], numbers[col.CHANNELS]
+    n, row, w, stride = numbers[col.N], numbers[col.ROW], plan.shift.size, numbers[col.STRIDE]
     more, depth, queues = numbers[col.FEEDBACK] - 1, numbers[col.DEPTH], out.held.size
     words = row // 64
     pair_at = np.zeros(seats * n, np.int64)  # [seat * n + i] the pair

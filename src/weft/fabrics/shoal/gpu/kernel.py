@@ -22,8 +22,8 @@ REGISTERS = 64  # of a thread: as many as a block of that size may have
 def rack_of(racks, b):
     """The arrays of rack b."""
     return Racks(
-        racks.held[b], racks.cells[b], racks.spill[b], racks.owed[b], racks.past[b], racks.leave[b], racks.told[b],
-        racks.left[b], racks.able[b], racks.used[b], racks.waiting[b], racks.pool[b], racks.after_pool[b],
+        racks.held[b], racks.cells[b], racks.spill[b], racks.owed[b], racks.past[b], racks.leave[b],
+        racks.leave4[b], racks.told[b], racks.left[b], racks.able[b], racks.used[b], racks.waiting[b], racks.pool[b], racks.after_pool[b],
         racks.free[b], racks.target[b], racks.since[b], racks.seq[b], racks.served[b], racks.want[b], racks.got[b],
         racks.undelivered[b], racks.rested[b], racks.early[b], racks.release[b], racks.deliver[b], racks.after[b],
         racks.finish[b], racks.meta[b], racks.upcoming[b], racks.due[b], racks.what[b], racks.about[b], racks.said[b],

@@ -12,7 +12,7 @@ from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.arrays import WINDOW
 from weft.fabrics.shoal.gpu import convert, kernel
 from weft.fabrics.shoal.gpu import state as dev
-from weft.fabrics.shoal.gpu.state import Racks, Shape, size
+from weft.fabrics.shoal.gpu.state import Shape, racks_of, size
 from weft.fabrics.shoal.kernel import REBASE
 from weft.fabrics.shoal.rack import RackRun
 
@@ -140,20 +140,22 @@ class Group:
         self.shape = shape or common_shape(runs)
         self.limit, self.idle = SLOTS, [None] * len(runs)
         layout = dev.shapes(self.plan, self.shape)
-        self.racks = Racks(**{name: machine.zeros((len(runs), *size), kind) for name, (size, kind) in layout.items()})
+        self.racks = racks_of({name: machine.zeros((len(runs), *size), kind) for name, (size, kind) in layout.items()})
         self.common = machine.share(convert.make_common(self.plan, self.shape))
         for number, run in enumerate(runs):
             run.group, run.number = self, number
-            one = Racks(**{name: np.zeros(size, kind) for name, (size, kind) in layout.items()})
+            one = racks_of({name: np.zeros(size, kind) for name, (size, kind) in layout.items()})
             convert.load(run.plan, run.state, self.shape, one)
-            for name, array in one._asdict().items():
+            for name in layout:
+                array = getattr(one, name)
                 if array.any():
                     machine.put(getattr(self.racks, name), number, array)
             run.forget()
 
     def fetch(self, run):
         """The state of one run, as the fast kernel has it."""
-        one = Racks(*(self.machine.get(array, run.number) for array in self.racks))
+        names = dev.shapes(self.plan, self.shape)
+        one = racks_of({name: self.machine.get(getattr(self.racks, name), run.number) for name in names})
         return convert.store(run.plan, one, self.shape)
 
     def step(self, stops: dict[DeviceRack, int]) -> tuple[dict[DeviceRack, int], float]:

@@ -92,6 +92,7 @@ class Racks(NamedTuple):
     owed: np.ndarray  # (w * row,) uint32  [q]     see above
     past: np.ndarray  # (v * w * row,) uint32  [x, q]  what was owed, to be said again, newest first
     leave: np.ndarray  # int16 [p / PACK, seat, i, p % PACK]   epoch from which the next cell may leave
+    leave4: np.ndarray  # the same memory, uint64: four channels a word
     told: np.ndarray  # (n,) uint32        [i]     feedback that was given an epoch ago on the self-mirrored link
     left: np.ndarray  # (n,) uint32        [i]     1 + seat of the own cell that left on the self-mirrored link now
     able: np.ndarray  # (k / 64 * n,) uint64  [x, i]  seats with cells left to release
@@ -137,7 +138,7 @@ class Racks(NamedTuple):
 
 
 def shapes(plan, shape: Shape) -> dict:
-    """Name -> (shape, dtype) of every array of a rack, its first axis left out."""
+    """Name -> (shape, dtype) of every array of a rack, its first axis left out; `leave4` is another's memory."""
     numbers, w = plan.numbers, len(plan.shift)
     n, channels, row = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.ROW])
     air, v = int(numbers[col.DELAY]) + 1, int(numbers[col.FEEDBACK]) - 1
@@ -156,6 +157,11 @@ def shapes(plan, shape: Shape) -> dict:
         size=(flows, i64), start=(flows, i64), order=(flows, i32), until=(n + 1, i32),
     )  # fmt: skip
     return {name: ((max(count, 1),), kind) for name, (count, kind) in sizes.items()}
+
+
+def racks_of(arrays: dict) -> Racks:
+    """Such arrays, with the second view of `leave`."""
+    return Racks(**arrays, leave4=arrays["leave"].view(np.uint64))
 
 
 def size(plan, shape: Shape) -> int:

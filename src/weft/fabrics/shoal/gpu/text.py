@@ -23,6 +23,7 @@ from weft.fabrics.shoal.rules import at, channel_in_turn, event, facing, service
 
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
 _LOW, _META, _SEQ, _OWN, _63 = np.uint64(0xFFFFFFFF), np.uint64(META_SHIFT), np.uint64(SEQ_SHIFT), np.uint64(OWN), np.uint64(63)
+_16, _32, _48 = np.uint64(16), np.uint64(32), np.uint64(48)
 NEVER = 1 << 62  # later than anything
 
 
@@ -88,15 +89,24 @@ def find_seat(rack, i, d, n, seats, slot):
     for x in range(seats // 64):
         word = rack.used[at(x * n + i)]
         todo, kept = word, word
-        while todo != 0:
-            k = lowest_bit(todo)
-            todo &= todo - _1
-            h = (x * 64 + k) * n + i
-            if rack.undelivered[at(h)] > 0:
-                if rack.target[at(h)] == d:
-                    found = x * 64 + k
-            elif rack.rested[at(h)] <= slot:
-                kept &= ~(_1 << np.uint64(k))
+        while todo != 0:  # four at a time: a device waits for the first load, and the others come with it
+            a, todo = lowest_bit(todo), todo & todo - _1
+            b, todo = lowest_bit(todo) if todo != 0 else a, todo & todo - _1 if todo != 0 else todo
+            c, todo = lowest_bit(todo) if todo != 0 else b, todo & todo - _1 if todo != 0 else todo
+            k, todo = lowest_bit(todo) if todo != 0 else c, todo & todo - _1 if todo != 0 else todo
+            first = x * 64 * n + i
+            to_a, to_b = rack.target[at(first + a * n)], rack.target[at(first + b * n)]
+            to_c, to_k = rack.target[at(first + c * n)], rack.target[at(first + k * n)]
+            by_a, by_b = rack.rested[at(first + a * n)], rack.rested[at(first + b * n)]
+            by_c, by_k = rack.rested[at(first + c * n)], rack.rested[at(first + k * n)]
+            found = x * 64 + a if to_a == d and by_a == NEVER else found
+            found = x * 64 + b if to_b == d and by_b == NEVER else found
+            found = x * 64 + c if to_c == d and by_c == NEVER else found
+            found = x * 64 + k if to_k == d and by_k == NEVER else found
+            kept &= ~(_1 << np.uint64(a)) if by_a <= slot else _ALL
+            kept &= ~(_1 << np.uint64(b)) if by_b <= slot else _ALL
+            kept &= ~(_1 << np.uint64(c)) if by_c <= slot else _ALL
+            kept &= ~(_1 << np.uint64(k)) if by_k <= slot else _ALL
         if kept != word:
             rack.used[at(x * n + i)] = kept
         if vacant < 0 and kept != _ALL:
@@ -105,9 +115,9 @@ def find_seat(rack, i, d, n, seats, slot):
 
 
 @device
-def start_flows(plan, rack, i, slot, e, acc):
+def start_flows(plan, rack, i, slot, acc):
     """Start every flow of node i whose slot has come."""
-    n, seats, window, shortest = plan.n, plan.seats, plan.window, plan.shortest
+    n, seats, shortest = plan.n, plan.seats, plan.shortest
     x, end = np.int64(rack.upcoming[at(i)]), np.int64(rack.until[at(i + 1)])
     while x < end and rack.start[at(x)] <= slot:
         f = np.int64(rack.order[at(x)])
@@ -120,10 +130,8 @@ def start_flows(plan, rack, i, slot, e, acc):
             rack.used[at((seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
             rack.target[at(h)], rack.since[at(h)], rack.seq[at(h)], rack.served[at(h)] = d, 0, 0, 0
             rack.want[at(h)], rack.got[at(h)], rack.undelivered[at(h)], rack.rested[at(h)] = 0, 0, 0, NEVER
-            for p in range(plan.shift.size):  # the seat may have been another's; most of what it left is past
-                k = at(subflow(seat, p, i, n, seats))
-                if rack.leave[k] > e:
-                    rack.leave[k] = FREE_NOW
+            for x4 in range(plan.shift.size + PACK - 1 >> 2):  # the seat may have been another's
+                rack.leave4[at((x4 * seats + seat) * n + i)] = _ALL  # FREE_NOW, four times
             add_to(rack.incast, d, np.int32(1))
         h = seat * n + i
         served = np.int64(rack.served[at(h)]) - 1
@@ -196,6 +204,47 @@ def may_send(plan, rack, i, p, group, limit):
         if leave[at((row + k * n) * PACK + p % PACK)] <= limit:
             who |= _1 << np.uint64(k)
     return who
+
+
+@device
+def eligible(word, limits):
+    """Which of the four numbers of a word of `leave` are at most their limits: bits 0, 16, 32 and 48.
+
+    limits: four numbers of 16 bits, each 1 + its limit + 2^15; a word holds numbers from -1 on, so with 1 added, and
+    nothing carried, they are at most 2^15.
+    """
+    more = np.uint64(0x0001000100010001)
+    low, top = np.uint64(0x7FFF7FFF7FFF7FFF), np.uint64(0x8000800080008000)
+    plus = ((word & low) + more) ^ (word & top)  # 1 added to each, apart
+    return (limits - plus) >> np.uint64(15) & more
+
+
+@device
+def scan(rack, i, n, seats, row, limits):
+    """Seats of i, of no more than 64, that may send on each of four channels: eq. (2); four words."""
+    a, b, c, d = _0, _0, _0, _0
+    todo = rack.able[at(i)]
+    first = row * seats * n + i
+    while todo != 0:  # four at a time, as in `find_seat`
+        k0, todo = lowest_bit(todo), todo & todo - _1
+        k1, todo = lowest_bit(todo) if todo != 0 else k0, todo & todo - _1 if todo != 0 else todo
+        k2, todo = lowest_bit(todo) if todo != 0 else k1, todo & todo - _1 if todo != 0 else todo
+        k3, todo = lowest_bit(todo) if todo != 0 else k2, todo & todo - _1 if todo != 0 else todo
+        w0, w1 = rack.leave4[at(first + k0 * n)], rack.leave4[at(first + k1 * n)]
+        w2, w3 = rack.leave4[at(first + k2 * n)], rack.leave4[at(first + k3 * n)]
+        may = eligible(w0, limits)
+        a, b = a | (may & _1) << np.uint64(k0), b | (may >> _16 & _1) << np.uint64(k0)
+        c, d = c | (may >> _32 & _1) << np.uint64(k0), d | (may >> _48) << np.uint64(k0)
+        may = eligible(w1, limits)
+        a, b = a | (may & _1) << np.uint64(k1), b | (may >> _16 & _1) << np.uint64(k1)
+        c, d = c | (may >> _32 & _1) << np.uint64(k1), d | (may >> _48) << np.uint64(k1)
+        may = eligible(w2, limits)
+        a, b = a | (may & _1) << np.uint64(k2), b | (may >> _16 & _1) << np.uint64(k2)
+        c, d = c | (may >> _32 & _1) << np.uint64(k2), d | (may >> _48) << np.uint64(k2)
+        may = eligible(w3, limits)
+        a, b = a | (may & _1) << np.uint64(k3), b | (may >> _16 & _1) << np.uint64(k3)
+        c, d = c | (may >> _32 & _1) << np.uint64(k3), d | (may >> _48) << np.uint64(k3)
+    return a, b, c, d
 
 
 @device
@@ -275,7 +324,7 @@ def send(plan, rack, i, slot, e, base, place, acc):
 
     e: the epoch, from BASE on; base: the first place of the slot; place: where the wire of this slot begins.
     """
-    n, channels, epoch, row, seats = plan.n, plan.channels, plan.epoch, plan.row, plan.seats
+    n, channels, row, seats = plan.n, plan.channels, plan.row, plan.seats
     more, ready_queues, self_place = plan.feedback - 1, plan.ready_queues, plan.self_place
     queues, wires = rack.held.size, rack.what.size
     ended = rack.ended[at(i)]
@@ -283,13 +332,21 @@ def send(plan, rack, i, slot, e, base, place, acc):
         add_to(rack.incast, i, np.int32(-ended))
         rack.ended[at(i)] = 0
     if rack.due[at(i)] <= slot:
-        start_flows(plan, rack, i, slot, e, acc)
+        start_flows(plan, rack, i, slot, acc)
     now = e - plan.answer_offset
     active = False
     for g in range(seats >> 6):
         active |= rack.able[at(g * n + i)] != 0
+    quick = channels & 3 == 0 and seats == 64 and ready_queues
+    w0, w1, w2, w3 = _0, _0, _0, _0
     for c in range(channels):
         p, x = base + c, (place + c) * n + i
+        if quick and active and c & 3 == 0:  # four channels at once: none changes what another looks at
+            limits = _0
+            for k in range(4):
+                length = np.int64(rack.held[at((p + k) * row + i)]) & LENGTH
+                limits |= np.uint64(min(e + length, LATEST) + 1 + 0x8000) << np.uint64(16 * k)
+            w0, w1, w2, w3 = scan(rack, i, n, seats, p >> 2, limits)
         if not plan.first[at(p)] <= i < plan.last[at(p)]:  # dark
             rack.what[at(x)] = _ALL
             rack.said[at(x)] = 0
@@ -320,9 +377,14 @@ def send(plan, rack, i, slot, e, base, place, acc):
         if active:
             limit = min(e + length, LATEST) if ready_queues else np.int64(LATEST)
             who, ready = _0, np.int64(0)
-            for g in range(seats >> 6):
-                who = may_send(plan, rack, i, p, g, limit)
-                ready += set_bits(who)
+            if quick:
+                who = w0 if c & 3 == 0 else (w1 if c & 3 == 1 else (w2 if c & 3 == 2 else w3))
+                who &= rack.able[at(i)]
+                ready = set_bits(who)
+            else:
+                for g in range(seats >> 6):
+                    who = may_send(plan, rack, i, p, g, limit)
+                    ready += set_bits(who)
             if ready_queues:
                 holds |= ready << READY_SHIFT
             if ready > 0 and (holds & LOCAL_BIT == 0 or not ready_queues):
@@ -399,7 +461,7 @@ def receive(plan, rack, j, slot, base, place, acc, sums):
     """Let node j take in what was sent to it `delay` slots ago: feedback, and a cell that goes on or has arrived."""
     n, channels, epoch, delay, row = plan.n, plan.channels, plan.epoch, plan.delay, plan.row
     seats, more, self_place, half = plan.seats, plan.feedback - 1, plan.self_place, plan.half
-    leave, wires, queues = rack.leave, rack.what.size, rack.held.size
+    wires, queues = rack.what.size, rack.held.size
     if slot < delay:
         return
     for turn in range(channels):
