@@ -123,20 +123,26 @@ class SharedQueues(Block):
         popped = Signal(address)
         m.d.comb += popped.eq(select(self.pop, [queue.first for queue in queues]))
 
-        # The indicator is read at the edge of the pop and written at the next one.
-        indicator = m.submodules.indicator = Memory(shape=n, depth=size, init=[])
-        note, clear = indicator.write_port(), indicator.write_port()
-        look = indicator.read_port(transparent_for=(note, clear))
-        m.d.comb += [note.addr.eq(taken), note.data.eq(self.outputs), note.en.eq(enter), look.addr.eq(popped)]
+        # The indicator is read at the edge of the pop and written at the next one. Two write it, who enters and who
+        # reads, and no memory has two writers and a reader: each has a memory of its own, and a word is what differs.
+        noted = m.submodules.noted = Memory(shape=n, depth=size, init=[])
+        cleared = m.submodules.cleared = Memory(shape=n, depth=size, init=[])
+        note, clear = noted.write_port(), cleared.write_port()
+        look, gone = noted.read_port(transparent_for=(note,)), cleared.read_port(transparent_for=(clear,))
+        past = cleared.read_port(domain="comb")  # of an address that is taken, whose word is zero
+        m.d.comb += [
+            past.addr.eq(taken), look.addr.eq(popped), gone.addr.eq(popped), note.addr.eq(taken), note.en.eq(enter),
+            note.data.eq(self.outputs ^ Mux(pool.waiting, past.data, clear.data)),  # one that comes back is written now
+        ]  # fmt: skip
         reading = Signal()
         address_1 = Signal(address)
         outputs_1 = Signal(n)
         left = Signal(n)
         m.d.sync += [reading.eq(self.pop.any()), address_1.eq(popped), outputs_1.eq(self.pop)]
         m.d.comb += [
-            left.eq(look.data & ~outputs_1),
+            left.eq((look.data ^ gone.data) & ~outputs_1),
             returned.eq(reading & self.finished(left)), back.eq(address_1),
-            clear.addr.eq(address_1), clear.data.eq(left), clear.en.eq(reading & (left != 0)),
+            clear.addr.eq(address_1), clear.data.eq(look.data ^ left), clear.en.eq(reading),
         ]  # fmt: skip
 
         cells = m.submodules.cells = Memory(shape=self.width, depth=size, init=[])
