@@ -3,7 +3,8 @@
     python benchmarks/torus.py [hops|many|rates]
 
 A packet-hop is a packet leaving a link. CPU time of whole runs, one core, compiled code, the better of two. A torus has
-six hops where a leaf-spine has four, and under R2C2 no acknowledgements.
+six hops where a leaf-spine has four, and under R2C2 no acknowledgements. Of those of leaf-spines DCQCN is most like it:
+a timer for every packet, too.
 """
 
 import sys
@@ -26,6 +27,7 @@ def hops():
         "leaf-spine, tcp": (Packet(**common, transport="tcp"), 0.24),
         "torus, tcp": (Torus(transport="tcp"), 0.12),
         "leaf-spine, ndp": (Packet(**common, transport="ndp@shoal-nsdi19"), 0.24),
+        "leaf-spine, dcqcn": (Packet(**common, transport="dcqcn@shoal-nsdi19"), 0.24),
         "torus, r2c2": (Torus(), 0.12),
         "torus, r2c2, rates every 5 us": (Torus(period=5 * us), 0.12),
     }

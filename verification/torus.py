@@ -1,9 +1,13 @@
 """What routing and R2C2 make of a torus of 512 nodes.
 
-python verification/torus.py [routes|control|shoal]
+python verification/torus.py [routes|control|shoal|fig15 FOLDER]
+
+`fig15` is a million flows at each load, a quarter of an hour, and runs only if it is named; FOLDER keeps its runs.
 """
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -86,7 +90,30 @@ def shoal():
             )  # fmt: skip
 
 
+def fig15(folder):
+    """The tori of `weft figure shoal/15 --scale paper`, without the rest of it, and one that computes rates often."""
+    from weft.papers.shoal import fig15
+    from weft.study import Study
+
+    whole = fig15.study("paper")
+    pairs = [pair for pair in zip(whole.fabrics, whole.workloads, strict=True) if isinstance(pair[0], Torus)]
+    pairs += [(replace(torus, period=5 * us), workload) for torus, workload in pairs if torus.first is None]
+    pairs.sort(key=lambda pair: pair[1].load)
+    print("| offered, realised, Gb/s | | mean | p99 | p99.9 | goodput |\n| --- | --- | --- | --- | --- | --- |")
+    for number, (torus, workload) in enumerate(pairs):
+        one = Study(fabrics=[torus], workloads=[workload], seeds=[1], title=whole.title).run(Path(folder) / str(number))
+        (row,) = fig15.measure(one)
+        name = "rates every 5 us" if torus.period == 5 * us else "flows begin at " + (
+            "the rate of a port" if torus.first else "that of their node"
+        )  # fmt: skip
+        told = " | ".join(f"{row[key]:.4g}" for key in ("mean_us", "p99_us", "p99.9_us", "goodput_gbps"))
+        print(f"| {row['offered_gbps']:.0f}, {row['realised_gbps']:.1f} | {name} | {told} |", flush=True)
+
+
 if __name__ == "__main__":
+    if "fig15" in sys.argv[1:2]:
+        fig15(sys.argv[2])
+        sys.exit()
     for name, check in {"routes": routes, "control": control, "shoal": shoal}.items():
         if len(sys.argv) < 2 or name in sys.argv[1:]:
             check()
