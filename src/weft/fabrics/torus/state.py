@@ -101,9 +101,7 @@ class TorusState(hosts.Arrays):
     ports: np.ndarray  # (P,) network's PORT
     buffered: np.ndarray  # (n,) int64  bytes that wait in a node
     pool: np.ndarray  # (n,) int64  bytes it has room for
-    lines: (
-        np.ndarray
-    )  # (P, 2) int64  BUSY of the ports, close together: a broadcast changes hundreds; IDLE then
+    lines: np.ndarray  # (P, 2) int64  BUSY of the ports, close together: a broadcast changes hundreds; IDLE then
     toward: np.ndarray  # (n, n) uint16  [target, node]  bits of the ports that begin a shortest path
     picks: np.ndarray  # (2**d, d + 1) uint8  of a mask: how many bits it has, then which
     port_of: np.ndarray  # (n, d) int32  the port of the graph
