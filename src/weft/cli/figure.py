@@ -32,6 +32,9 @@ def figure(
         str | None, _about("folder for the picture, its csv and the runs", name=("--output", "-o"), metavar="DIR")
     ] = None,
     workers: Annotated[str, _about("processes at a time", metavar="INT")] = "1",
+    on: Annotated[
+        str | None, _about("run on a cluster, or on the gpu of this machine, as weft sweep does", metavar="WHERE")
+    ] = None,
     common: Annotated[Output, Parameter(name="*")] = OUTPUT,
 ) -> int:
     """One figure of one paper, ours beside theirs.
@@ -51,7 +54,7 @@ def figure(
     module = papers.figure(name)
     with watching(COMPILING, quiet=common.quiet, json=common.json) as progress:
         try:
-            answer = papers.answer(name, scale, output, workers=processes, progress=progress)
+            answer = papers.answer(name, scale, output, workers=processes, on=on, progress=progress)
         except KeyboardInterrupt:
             kept = f"; the same command goes on from what {output} holds" if output else ""
             raise KeyboardInterrupt(f"interrupted{kept}") from None

@@ -156,8 +156,11 @@ def figure(name):
     return import_module(f"weft.papers.{MODULES[name]}")
 
 
-def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Answer:
-    """Run what is missing of a figure and measure it; runs are kept in `folder`, if there is one."""
+def answer(name, scale="small", folder=None, *, workers=1, on=None, progress=None) -> Answer:
+    """Run what is missing of a figure and measure it; runs are kept in `folder`, if there is one.
+
+    `on` is that of `Study.run`: a cluster, or the GPU of this machine.
+    """
     module = figure(name)
     at_paper_scale(scale)
     if folder is not None and Path(folder).is_file():
@@ -165,7 +168,7 @@ def answer(name, scale="small", folder=None, *, workers=1, progress=None) -> Ans
     if hasattr(module, "table"):  # counted or computed, not run
         return Answer(name, scale, module, module.table(scale), [])
     if name.startswith("fpga/"):
-        table = tabulate(module, scale, folder=folder, workers=workers, progress=progress)
+        table = tabulate(module, scale, folder=folder, workers=workers, on=on, progress=progress)
         return Answer(name, scale, module, table, [row["fingerprint"] for row in table if "fingerprint" in row])
-    runs = module.study(scale).run(folder, workers=workers, progress=progress)
+    runs = module.study(scale).run(folder, workers=workers, on=on, progress=progress)
     return Answer(name, scale, module, module.measure(runs), [row["fingerprint"] for row in runs.rows])

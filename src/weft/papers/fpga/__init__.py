@@ -36,14 +36,14 @@ def tabulate(figure, scale="small", **keeping) -> list[dict]:
     return measure(figure.study(scale), **keeping)
 
 
-def measure(runs, seed: int = 1, folder=None, *, workers: int = 1, progress=None) -> list[dict]:
+def measure(runs, seed: int = 1, folder=None, *, workers: int = 1, on=None, progress=None) -> list[dict]:
     """Carry out the runs, those that `folder` does not hold. A row has the labels of its run, its throughput, delays,
     losses and fullest queue."""
     from weft.study import Point, Study
 
     runs = list(runs)
     study = Study(fabrics=[r.fabric for r in runs], workloads=[r.traffic for r in runs], seeds=[seed], paired=True)
-    seen = study.run(folder, workers=workers, progress=progress).rows
+    seen = study.run(folder, workers=workers, on=on, progress=progress).rows
     found = dict(zip(study.points, seen, strict=True))
     return [{**run.labels, **_row(found[Point(run.fabric, run.traffic, seed)])} for run in runs]
 
