@@ -9,13 +9,15 @@ Prints payload over link rate in the second half of a run. Nothing is tuned to m
 
 import sys
 from dataclasses import replace
+from itertools import product
 
 from weft.fabrics.network import bounds
 from weft.fabrics.packet import Packet
 from weft.metrics import throughput
 from weft.papers.stardust import tree
-from weft.units import Gbps, ms
+from weft.units import Gbps, ms, us
 from weft.workload import WORKLOADS
+from weft.workload.traffic import Uniform
 
 SEEDS = (1, 2, 3, 4, 5)
 CHANGES = {
@@ -134,7 +136,28 @@ def stardust():
               f"{seen.carried['marked']:8} {credits['slowest']:8.3f}", flush=True)  # fmt: skip
 
 
-CHECKS = (bound, duration, dctcp, dcqcn, mptcp, package, stardust)
+def fci():
+    """Where Stardust settles when its ports ask for 1.2 of its uplinks (Fig. 9, small), by how it reacts to marks.
+
+    0.9 is printed, and neither threshold nor function."""
+    from weft.papers.stardust import fig09
+
+    print("fci  fci_cut  fci_gain  200 us  400 us  slowest")
+    reactions = (1 / 16, 1 / 512), (1 / 4, 1 / 512), (1, 1 / 512), (1, 1 / 4096)
+    for threshold, (cut, gain) in product((96, 24), reactions):
+        fabric = replace(fig09.fabrics("small")[1], fci=threshold, fci_cut=cut, fci_gain=gain)
+        uses = []
+        for duration in (200 * us, 400 * us):
+            traffic = Uniform(load=1.0, duration=duration, warmup=duration // 2 // fabric.node_slot)
+            run = fabric.prepare(traffic.draw(nodes=fabric.nodes, link=fabric.link, seed=1), seed=1)
+            run.advance(until=duration)
+            seen = run.observe()
+            uses.append(seen.sections["fabric_use"]["utilisation"])
+        told = f"{uses[0]:7.3f} {uses[1]:7.3f} {seen.sections['credits']['slowest']:8.3f}"
+        print(f"{threshold:3} {cut:8.4f} {gain:9.5f} {told}", flush=True)
+
+
+CHECKS = (bound, duration, dctcp, dcqcn, mptcp, package, stardust, fci)
 
 if __name__ == "__main__":
     for check in CHECKS:
