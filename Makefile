@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BASE := $(VENV)/.base
 CODE := src tests verification benchmarks examples
 
-.PHONY: demo test quick lint twins mutants fuzz verify figures bench docs changelog setup clean
+.PHONY: demo test quick lint twins mutants fuzz verify verify-gpu figures bench docs changelog setup clean
 
 demo: $(BASE)  ## five fabrics under one workload: a table, a comparison, and a picture in demo/
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o demo
@@ -40,7 +40,10 @@ fuzz: $(READY)  ## 100,000 inputs on two cores: ten minutes
 
 verify: $(READY)  ## other drawn cases, then theory and the papers' numbers: minutes to hours
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search
-	@for program in verification/*.py; do [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+	@for program in verification/*.py; do [ $$program != verification/gpu_racks.py ] || continue; [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+
+verify-gpu: $(READY)  ## racks on the GPU of this machine against the processor: drawn ones, resumed ones, 512 nodes under load
+	$(BIN)/python verification/gpu_racks.py
 
 figures: $(READY)  ## the README's pictures, by the command beside them
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o out/figures

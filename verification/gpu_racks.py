@@ -17,8 +17,8 @@ from weft.workload.arrivals import Poisson
 from weft.workload.patterns import Incast
 
 COUNTS = (
-    "SLOT", "STARTED", "FINISHED", "LOCAL", "FORWARDED", "DELIVERED", "VISITS", "ACTIVE", "OWING", "FLYING", "MAX_QUEUE",
-    "MAX_NODE", "MAX_HELD", "OVER_BOUND", "LIVE", "RELAYED", "KNOWN_STARTED",
+    "SLOT", "STARTED", "FINISHED", "LOCAL", "FORWARDED", "DELIVERED", "VISITS", "ACTIVE", "OWING", "FLYING",
+    "MAX_QUEUE", "MAX_NODE", "MAX_HELD", "OVER_BOUND", "LIVE", "RELAYED", "KNOWN_STARTED",
 )  # fmt: skip
 ARRAYS = ("received", "waiting", "inflow", "inflow_slots", "lengths", "incast", "outcast", "print")
 
@@ -119,7 +119,7 @@ def under_load():
     placed = [DeviceRack.of(run) for run in runs]
     group, slot = Group(placed, Cuda()), 6000
     while placed[0].slot < slot:
-        group.step({run: slot * rack.slot_time for run in placed})
+        group.step(dict.fromkeys(placed, slot * rack.slot_time))
     found = differences(placed[2].back(), to_slot(rack.prepare(runs[2].demand), slot))
     print("512 nodes at load 1, 6,000 slots:", ", ".join(found) or "equal", flush=True)
     return len(found)

@@ -63,7 +63,7 @@ class Place:
 
     session: Session
     watch: Callable
-    done: Callable = staticmethod(lambda: None)  # called when it has ended
+    done: Callable | None = None  # called when it has ended
     reason: str | None = None  # why it left the device before its end
 
 
@@ -93,7 +93,8 @@ def together(places: list[Place], machine) -> list[str | None]:
                 except StopIteration:
                     waiting.remove(place)
                     place.session.run = place.session.run.back()
-                    place.done()
+                    if place.done is not None:
+                        place.done()
             if wants and waiting:
                 try:
                     shape = room.larger(shape, wants)
@@ -125,7 +126,9 @@ def _fits(room, waiting, shape, machine, group) -> None:
     plan = waiting[0].session.run.plan
     need, have = len(waiting) * room.size(plan, shape), machine.free() + len(group.runs) * room.size(plan, group.shape)
     if need > SHARE * have:
-        raise TooLarge(f"the racks must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need)}")
+        raise TooLarge(
+            f"the racks must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need)}"
+        )
 
 
 def on_gpu(jobs, todo, shares, found, progress) -> tuple[list, list[str]]:
@@ -188,7 +191,9 @@ def _batch(jobs, rest, machine, shares, found, progress, results) -> tuple[list,
             need = room.size(session.run.plan, room.common_shape([*(p.session.run for p in places), session.run]))
             if need * (len(places) + 1) > budget:
                 if not places:
-                    later.append((rest.pop(0), f"a rack needs {show_size(need)} and the device has {show_size(int(budget))}"))
+                    later.append(
+                        (rest.pop(0), f"a rack needs {show_size(need)} and the device has {show_size(int(budget))}")
+                    )
                     continue
                 break
 
@@ -211,5 +216,7 @@ def _batch(jobs, rest, machine, shares, found, progress, results) -> tuple[list,
             rest.pop(0)
         if places:
             whys = together(places, machine)
-            later += [(k, f"{reason}; it ran on the processor") for k, reason in zip(numbers, whys, strict=True) if reason]
+            later += [
+                (k, f"{reason}; it ran on the processor") for k, reason in zip(numbers, whys, strict=True) if reason
+            ]
     return rest, later

@@ -201,6 +201,34 @@ def measure(*, nodes=512, channels=4, load=1.0, load_rate=None, sizes="pareto", 
     )
 
 
+SLOTS = 3000  # that a GPU is measured over, from empty; the last third counts
+
+
+def measure_on_gpu(*, nodes, channels, load, sizes, racks) -> dict:
+    """Node-slots a second of so many racks side by side on the GPU of this machine."""
+    from weft import gpu
+    from weft.fabrics.shoal import Shoal
+    from weft.workload import Poisson
+    from weft.workload.arrivals import mean_gap
+
+    machine, rack = gpu.find(), Shoal(nodes=nodes, channels=channels)
+    room = gpu.room_of(rack)
+    gap = mean_gap(Poisson(load=load, sizes=sizes, flows=1), nodes=nodes, link=rack.link)
+    workload = Poisson(load=load, sizes=sizes, flows=int(1.2 * SLOTS * rack.slot_time / gap) + 100)
+    tables = [workload.draw(nodes=nodes, link=rack.link, seed=seed) for seed in range(min(racks, 8))]
+    runs = [room.DeviceRack.of(rack.prepare(tables[k % len(tables)])) for k in range(racks)]
+    group, seconds = room.Group(runs, machine), 0.0
+    group.step({runs[0]: 0})  # compiles, and no slot passes
+    for stop in (2 * SLOTS // 3, SLOTS):
+        seconds, began = 0.0, runs[0].slot
+        while runs[0].slot < stop:
+            whys, took = group.step({run: stop * rack.slot_time for run in runs})
+            require(max(whys.values()) < 3, "racks", "few enough for their arrays", racks)
+            seconds += took
+    done = (stop - began) * nodes * channels * racks
+    return {"racks": racks, "node_slots": done, "seconds": seconds, "node_slots_per_s": done / seconds}
+
+
 def _compile(rack):
     from dataclasses import replace
 
@@ -245,9 +273,29 @@ def shoal(
     sizes: Annotated[str, Parameter(metavar="TEXT", help="flow sizes")] = "pareto",
     flows: Annotated[str | None, Parameter(metavar="INT", help="number of flows; enough for some ten seconds")] = None,
     seed: Annotated[str, Parameter(metavar="INT", help="of the flows")] = "1",
+    on: Annotated[str | None, Parameter(metavar="WHERE", help="gpu: racks side by side on this machine's GPU")] = None,
+    racks: Annotated[str, Parameter(metavar="LIST", help="how many at once, on a GPU")] = "1,132,264",
     json: Annotated[bool, Parameter(negative="", show_default=False, help="print JSON")] = False,
 ) -> int:
-    """Measure a busy Shoal rack: node-slots per second from the first arrival to the last."""
+    """Measure a busy Shoal rack: node-slots per second from the first arrival to the last.
+
+    On a GPU: of so many racks at once, in the last third of some thousand slots from empty, beside one core here.
+    """
+    require(on in (None, "gpu"), "on", "gpu, or left out", on)
+    if on is not None:
+        many = [at_least_one("racks", text) for text in racks.split(",")]
+        shape = {"nodes": whole("nodes", nodes), "channels": whole("channels", channels)}
+        rate = Field("load", "float", (), False, None, "").read(load)
+        rows = [measure_on_gpu(**shape, load=rate, sizes=sizes, racks=count) for count in many]
+        core = measure(**shape, load=rate, sizes=sizes, work=WORK // 10).node_slots_per_s
+        if json:
+            print_json({**shape, "load": rate, "gpu": rows, "one_core_node_slots_per_s": core})
+        else:
+            print("racks  M node-slots/s  of one core", flush=True)
+            for row in rows:
+                speed = row["node_slots_per_s"]
+                print(f"{row['racks']:5}  {speed / 1e6:14,.0f}  {speed / core:11.1f}")
+        return 0
     found = measure(
         nodes=whole("nodes", nodes), channels=whole("channels", channels),
         load=Field("load", "float", (), False, None, "").read(load),

@@ -35,7 +35,7 @@ def sweep(
     on: Annotated[
         str | None,
         _about(
-            "run on a cluster: a Dask scheduler, tcp://HOST:PORT, or local:N for N processes; or gpu, that of this machine",
+            "on a cluster, a Dask scheduler at tcp://HOST:PORT or local:N for N processes, or on this machine's gpu",
             metavar="WHERE",
         ),
     ] = None,

@@ -9,7 +9,7 @@ Nothing here is imported unless a study is told to run on a cluster; Dask is the
 
 from weft.errors import Unusable, require
 
-MUST = "a Dask client, the address of a scheduler as in tcp://host:8786, local:N for N processes of this machine, or gpu"
+MUST = "a Dask client, the address of a scheduler as in tcp://host:8786, local:N for N processes here, or gpu"
 
 
 def check(on) -> None:

@@ -1,4 +1,4 @@
-"""Racks on a device, without one: the text of its kernel in a loop over nodes in any order, and in Numba's simulator."""
+"""Racks on a device, without one: its kernel's text in a loop over nodes in any order, and in Numba's simulator."""
 
 import os
 import subprocess

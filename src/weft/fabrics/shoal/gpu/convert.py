@@ -74,7 +74,13 @@ TALLIES = {
 @kernel
 def _load(plan, state, out, seats, window):
     numbers = plan.numbers
-    n, row, w, stride, channels = numbers[col.N], numbers[col.ROW], plan.shift.size, numbers[col.STRIDE], numbers[col.CHANNELS]
+    n, row, w, stride, channels = (
+        numbers[col.N],
+        numbers[col.ROW],
+        plan.shift.size,
+        numbers[col.STRIDE],
+        numbers[col.CHANNELS],
+    )
     more, depth, queues = numbers[col.FEEDBACK] - 1, numbers[col.DEPTH], out.held.size
     seat_of = np.zeros(state.target.size, np.int64)  # [h] its seat
     for i in range(n):
@@ -87,7 +93,11 @@ def _load(plan, state, out, seats, window):
                     continue
                 g = seat * n + i
                 out.used[(seat >> 6) * n + i] |= _1 << np.uint64(seat & 63)
-                out.target[g], out.since[g], out.seq[g] = state.target[h], state.pair[h, col.SINCE], state.pair[h, col.SEQ]
+                out.target[g], out.since[g], out.seq[g] = (
+                    state.target[h],
+                    state.pair[h, col.SINCE],
+                    state.pair[h, col.SEQ],
+                )
                 out.served[g], out.want[g] = state.pair[h, col.SERVED], state.pair[h, col.WANT]
                 out.got[g], out.undelivered[g] = state.pair[h, col.GOT], state.pair[h, col.UNDELIVERED]
                 out.rested[g] = NEVER
@@ -170,7 +180,10 @@ def _note(about, seat_of, stride):
 def _debt(debt, seat_of, stride, row):
     if debt == 0:
         return np.int64(0)
-    seat, answer = seat_of[fast.pair_of(debt & _LOW, stride)], np.int64(debt >> np.uint64(fast.ANSWER_SHIFT)) & fast.ANSWER_BITS
+    seat, answer = (
+        seat_of[fast.pair_of(debt & _LOW, stride)],
+        np.int64(debt >> np.uint64(fast.ANSWER_SHIFT)) & fast.ANSWER_BITS,
+    )
     place = np.int64(debt >> np.uint64(fast.WHERE_SHIFT)) // row
     return dev.OWES | seat << dev.SEAT_SHIFT | answer << dev.ANSWER_SHIFT | place
 
@@ -250,7 +263,11 @@ def _store(plan, out, state, seats, window, blocks):
                 pair_at[g] = h
                 state.taken[number] |= _1 << np.uint64(k)
                 state.target[h], state.pair[h, col.SOURCE] = out.target[g], i
-                state.pair[h, col.SINCE], state.pair[h, col.SEQ], state.pair[h, col.SERVED] = out.since[g], out.seq[g], out.served[g]
+                state.pair[h, col.SINCE], state.pair[h, col.SEQ], state.pair[h, col.SERVED] = (
+                    out.since[g],
+                    out.seq[g],
+                    out.served[g],
+                )
                 state.pair[h, col.WANT], state.pair[h, col.GOT] = out.want[g], out.got[g]
                 state.pair[h, col.UNDELIVERED] = out.undelivered[g]
                 for p in range(w):
@@ -299,7 +316,9 @@ def _store(plan, out, state, seats, window, blocks):
                 else:
                     what = out.pool[x * n + i]
                     x = np.int64(out.after_pool[x * n + i]) & dev.NONE
-                spare = fast.append(state.ring, state.spill, state.cell, state.link, state.free, spare, q, 0, k, depth, what)
+                spare = fast.append(
+                    state.ring, state.spill, state.cell, state.link, state.free, spare, q, 0, k, depth, what
+                )
             state.owed[q] = _owed(out.owed[q], pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
             busy = holds & (dev.LENGTH | dev.READY_BITS << dev.READY_SHIFT) != 0 or state.owed[q] != 0
             if out.owed[q] != 0:

@@ -1,6 +1,6 @@
 """The text, compiled: a block of threads per rack on a device, or a loop over nodes on the processor."""
 
-from functools import cache
+from functools import cache  # noqa: I001 (names in a block, not a column)
 
 import numpy as np
 from numba import config, cuda, int32, int64, uint64
@@ -8,28 +8,29 @@ from numba import config, cuda, int32, int64, uint64
 from weft.engine.device import compiled, device, loop, on_cuda
 from weft.engine.jit import cache_folder, kernel
 from weft.fabrics.shoal.gpu.state import (
-    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
-    OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, VISITS, Racks,
+    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD, MAX_NODE,
+    MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, VISITS, Racks,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
 
 THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
-REGISTERS = 64  # of a thread: as many as a block of that size may have
+REGISTERS = 65536  # of a multiprocessor, shared by the threads of a block …
+MOST_REGISTERS = 128  # … of which more than these bring nothing
 
 
 @device
 def rack_of(racks, b):
     """The arrays of rack b."""
     return Racks(
-        racks.held[b], racks.cells[b], racks.spill[b], racks.owed[b], racks.past[b], racks.leave[b],
-        racks.leave4[b], racks.told[b], racks.left[b], racks.able[b], racks.used[b], racks.waiting[b], racks.pool[b], racks.after_pool[b],
-        racks.free[b], racks.target[b], racks.since[b], racks.seq[b], racks.served[b], racks.want[b], racks.got[b],
-        racks.undelivered[b], racks.rested[b], racks.early[b], racks.release[b], racks.deliver[b], racks.after[b],
-        racks.finish[b], racks.meta[b], racks.upcoming[b], racks.due[b], racks.what[b], racks.about[b], racks.said[b],
-        racks.again[b], racks.incast[b], racks.ended[b], racks.inflow[b], racks.inflow_since[b],
-        racks.inflow_slots[b], racks.received[b], racks.lengths[b], racks.tally[b], racks.sums[b], racks.dst[b],
-        racks.size[b], racks.start[b], racks.order[b], racks.until[b],
+        racks.held[b], racks.cells[b], racks.spill[b], racks.owed[b], racks.past[b], racks.leave[b], racks.leave4[b],
+        racks.told[b], racks.left[b], racks.able[b], racks.used[b], racks.waiting[b], racks.pool[b],
+        racks.after_pool[b], racks.free[b], racks.target[b], racks.since[b], racks.seq[b], racks.served[b],
+        racks.want[b], racks.got[b], racks.undelivered[b], racks.rested[b], racks.early[b], racks.release[b],
+        racks.deliver[b], racks.after[b], racks.finish[b], racks.meta[b], racks.upcoming[b], racks.due[b],
+        racks.what[b], racks.about[b], racks.said[b], racks.again[b], racks.incast[b], racks.ended[b], racks.inflow[b],
+        racks.inflow_since[b], racks.inflow_slots[b], racks.received[b], racks.lengths[b], racks.tally[b],
+        racks.sums[b], racks.dst[b], racks.size[b], racks.start[b], racks.order[b], racks.until[b],
     )  # fmt: skip
 
 
@@ -136,10 +137,15 @@ def in_a_loop():
 
 
 @cache
-def on_device():
-    """`side_by_side`, compiled, to be started as kernel[racks, threads](common, racks, stops)."""
-    options = {}
-    if not config.ENABLE_CUDASIM:
-        config.CACHE_DIR = cache_folder(__name__)
-        options = {"cache": True, "max_registers": REGISTERS}
-    return compiled(side_by_side, on_cuda(), jit=cuda.jit(**options))
+def on_device(threads: int):
+    """`side_by_side`, compiled for blocks of up to so many threads: kernel[racks, threads](common, racks, stops)."""
+    if config.ENABLE_CUDASIM:
+        return compiled(side_by_side, on_cuda(), jit=cuda.jit)
+    registers = min(REGISTERS // threads // 8 * 8, MOST_REGISTERS)
+    config.CACHE_DIR = cache_folder(__name__)
+
+    def jit(function):
+        function.__qualname__ += f"_{registers}"  # kept under a name of its own
+        return cuda.jit(cache=True, max_registers=registers)(function)
+
+    return compiled(side_by_side, on_cuda(), jit=jit)

@@ -23,7 +23,7 @@ SEATS, POOL = 64, 64  # of a node at first
 
 
 def refusal(fabric, demand) -> str | None:
-    """Why a device cannot carry this over a rack, or None: what the fast kernel does under the paper's rules, it can."""
+    """Why a device cannot carry this over a rack, or None: what the fast kernel does by the paper's rules, it can."""
     if fabric.rules != "paper":
         return f"the {fabric.rules} rules run on the processor"
     if fabric.needs_plain:
@@ -295,7 +295,7 @@ class Cuda:
     def launch(self, common, racks, stops):
         many, n = len(stops), int(self.nodes(racks))
         threads = min(-(-n // 32) * 32, kernel.THREADS)
-        kernel.on_device()[many, threads](common, racks, cuda.to_device(stops))
+        kernel.on_device(512 if threads <= 512 else kernel.THREADS)[many, threads](common, racks, cuda.to_device(stops))
         cuda.synchronize()
 
     def nodes(self, racks) -> Any:

@@ -16,7 +16,7 @@ LENGTH, LOCAL_BIT, READY_SHIFT, READY_BITS, TURN_SHIFT = 0x7FF, 1 << 11, 12, 0x3
 LONGEST = 2000  # cells in a queue beyond which the rack asks for more room, which there is not
 MOST_SEATS = 1023  # so many a word can count
 RING = 3  # cells of a queue that lie beside it; the others lie in the node's pool
-# Feedback that is owed, in one word: OWES, the seat of the subflow, what is known of its answer, the place of the queue.
+# Feedback owed, in one word: OWES, the seat of the subflow, what is known of its answer, the place of the queue.
 OWES, SEAT_SHIFT, SEAT_BITS, ANSWER_SHIFT, ANSWER_BITS, PLACE_BITS = 1 << 31, 17, 0x3FF, 15, 0x3, 0x7FFF
 MOST_PLACES = PLACE_BITS
 # Feedback on the wire, in one word: 1 + the seat, and the epoch from which it may send again.
@@ -36,7 +36,8 @@ WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG = 1, 2, 4, 8
     SUMS, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP,
 ) = range(16)  # fmt: skip
 ACC = 16
-SLOT, STOPPED, BASE = SUMS, STOP, 16  # in `tally` only: the next slot, why the rack stopped, the epoch `leave` counts from
+# in `tally` only: the next slot, why the rack stopped, the epoch from which `leave` counts
+SLOT, STOPPED, BASE = SUMS, STOP, 16
 TALLY = 17
 
 
@@ -148,13 +149,14 @@ def shapes(plan, shape: Shape) -> dict:
     sizes = dict(
         held=(q, u32), cells=(RING * q, u64), spill=(q, u32), owed=(q, u32), past=(v * q, u32),
         leave=(-(-w // PACK) * PACK * k, i16), told=(n, u32), left=(n, u32), able=(seats // 64 * n, u64),
-        used=(seats // 64 * n, u64), waiting=(n, i32), pool=(pool * n, u64), after_pool=(pool * n, u32), free=(3 * n, u32),
-        target=(k, i32), since=(k, i64), seq=(k, i64), served=(k, i32), want=(k, i64), got=(k, i64), undelivered=(k, i64),
-        rested=(k, i64), early=(k * window // 64, u64), release=(flows, i64), deliver=(flows, i64), after=(flows, i32),
-        finish=(flows, i64), meta=(flows, u64), upcoming=(n, i32), due=(n, i64), what=(wire, u64), about=(wire, u64),
-        said=(wire, u32), again=(v * wire, u32), incast=(n, i32), ended=(n, i32), inflow=(n, i32), inflow_since=(n, i64),
-        inflow_slots=(n, i64), received=(n, i64), lengths=(256, i64), tally=(TALLY, i64), sums=(2, u64), dst=(flows, i32),
-        size=(flows, i64), start=(flows, i64), order=(flows, i32), until=(n + 1, i32),
+        used=(seats // 64 * n, u64), waiting=(n, i32), pool=(pool * n, u64), after_pool=(pool * n, u32),
+        free=(3 * n, u32), target=(k, i32), since=(k, i64), seq=(k, i64), served=(k, i32), want=(k, i64),
+        got=(k, i64), undelivered=(k, i64), rested=(k, i64), early=(k * window // 64, u64), release=(flows, i64),
+        deliver=(flows, i64), after=(flows, i32), finish=(flows, i64), meta=(flows, u64), upcoming=(n, i32),
+        due=(n, i64), what=(wire, u64), about=(wire, u64), said=(wire, u32), again=(v * wire, u32), incast=(n, i32),
+        ended=(n, i32), inflow=(n, i32), inflow_since=(n, i64), inflow_slots=(n, i64), received=(n, i64),
+        lengths=(256, i64), tally=(TALLY, i64), sums=(2, u64), dst=(flows, i32), size=(flows, i64),
+        start=(flows, i64), order=(flows, i32), until=(n + 1, i32),
     )  # fmt: skip
     return {name: ((max(count, 1),), kind) for name, (count, kind) in sizes.items()}
 

@@ -14,15 +14,21 @@ from weft.engine.device import add_to, device, lowest_bit, set_bits
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
     ANSWER_BITS, ANSWER_SHIFT, DELIVERED, EMPTY, FINISHED, FORWARDED, LENGTH, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
-    LOCAL, LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, META_SHIFT, NODE_BITS, NONE, OF_SEAT, OVER_BOUND, OWES, PACK, PLACE_BITS,
-    READY_BITS, READY_SHIFT, RELAYED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, STOP, TOO_LONG,
+    LOCAL, LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, META_SHIFT, NODE_BITS, NONE, OF_SEAT, OVER_BOUND, OWES,
+    PACK, PLACE_BITS, READY_BITS, READY_SHIFT, RELAYED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, STOP, TOO_LONG,
     TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, FREE_NOW, LATEST, OWN, SENT, SEQ_BITS, SEQ_SHIFT
 from weft.fabrics.shoal.rules import at, channel_in_turn, event, facing, service_lag, too_young, where
 
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
-_LOW, _META, _SEQ, _OWN, _63 = np.uint64(0xFFFFFFFF), np.uint64(META_SHIFT), np.uint64(SEQ_SHIFT), np.uint64(OWN), np.uint64(63)
+_LOW, _META, _SEQ, _OWN, _63 = (
+    np.uint64(0xFFFFFFFF),
+    np.uint64(META_SHIFT),
+    np.uint64(SEQ_SHIFT),
+    np.uint64(OWN),
+    np.uint64(63),
+)
 _16, _32, _48 = np.uint64(16), np.uint64(32), np.uint64(48)
 NEVER = 1 << 62  # later than anything
 
@@ -582,7 +588,7 @@ def reorder(rack, h, seq, window):
 
 @device
 def rebase(plan, rack, past, first, step):
-    """Count the epochs of `leave`, and of what is under way, from `past` later: every `step`-th word from `first` on."""
+    """Count epochs of `leave` and of what is under way from `past` later: every `step`-th word from `first` on."""
     leave = rack.leave
     for k in range(first, leave.size, step):
         if FREE_NOW < leave[at(k)] < SENT:
