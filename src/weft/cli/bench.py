@@ -222,7 +222,7 @@ def measure_on_gpu(*, nodes, channels, load, sizes, racks) -> dict:
     for stop in (2 * SLOTS // 3, SLOTS):
         seconds, began = 0.0, runs[0].slot
         while runs[0].slot < stop:
-            whys, took = group.step({run: stop * rack.slot_time for run in runs})
+            whys, took = group.step(dict.fromkeys(runs, stop * rack.slot_time))
             require(max(whys.values()) < 3, "racks", "few enough for their arrays", racks)
             seconds += took
     done = (stop - began) * nodes * channels * racks

@@ -15,6 +15,8 @@ from numba.core.registry import CPUDispatcher
 
 from weft.engine import bits
 
+SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))  # whether Numba's simulator stands in for CUDA
+
 
 def device(function):
     """Mark a function of a text; it stays as it is until `compiled` makes a copy."""
@@ -84,8 +86,8 @@ def _hashed(value, names) -> bool:
 
 def on_cuda() -> Target:
     """CUDA, or Numba's simulator of it."""
-    jit = cuda.jit(device=True, inline=not config.ENABLE_CUDASIM)
-    if config.ENABLE_CUDASIM:
+    jit = cuda.jit(device=True, inline=not SIMULATED)
+    if SIMULATED:
         bit_of, count_of = lowest_bit, set_bits
     else:
         bit_of, count_of = jit(_lowest_on_cuda), jit(_set_on_cuda)

@@ -5,7 +5,7 @@ from functools import cache  # noqa: I001 (names in a block, not a column)
 import numpy as np
 from numba import config, cuda, int32, int64, uint64
 
-from weft.engine.device import compiled, device, loop, on_cuda
+from weft.engine.device import SIMULATED, compiled, device, loop, on_cuda
 from weft.engine.jit import cache_folder, kernel
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD, MAX_NODE,
@@ -139,7 +139,7 @@ def in_a_loop():
 @cache
 def on_device(threads: int):
     """`side_by_side`, compiled for blocks of up to so many threads: kernel[racks, threads](common, racks, stops)."""
-    if config.ENABLE_CUDASIM:
+    if SIMULATED:
         return compiled(side_by_side, on_cuda(), jit=cuda.jit)
     registers = min(REGISTERS // threads // 8 * 8, MOST_REGISTERS)
     config.CACHE_DIR = cache_folder(__name__)

@@ -4,9 +4,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numba import config, cuda
+from numba import cuda
 
 from weft.engine import loop
+from weft.engine.device import SIMULATED
 from weft.errors import TooLarge
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.arrays import WINDOW
@@ -265,16 +266,16 @@ class Cuda:
 
     def __init__(self):
         self.cuda = cuda
-        if not config.ENABLE_CUDASIM:
+        if not SIMULATED:
             cuda.current_context()  # raises what is wrong with it
 
     def free(self) -> int:
         """Bytes of its memory that nobody uses."""
-        return (1 << 30) if config.ENABLE_CUDASIM else int(self.cuda.current_context().get_memory_info()[0])
+        return (1 << 30) if SIMULATED else int(self.cuda.current_context().get_memory_info()[0])
 
     def zeros(self, shape, kind):
         out = self.cuda.device_array(shape, kind)
-        if config.ENABLE_CUDASIM:
+        if SIMULATED:
             out[:] = 0
         else:
             self.cuda.cudadrv.driver.device_memset(out, 0, out.nbytes)
