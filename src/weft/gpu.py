@@ -133,7 +133,7 @@ def _fits(room, waiting, shape, machine, group) -> None:
 
 def on_gpu(jobs, todo, shares, found, progress) -> tuple[list, list[str]]:
     """Do the jobs numbered `todo`; returns the results of those that have no place, and notes on who ran where."""
-    machine, results, reasons = find(), [None] * len(jobs), {}
+    machine, results, reasons = find(), [None] * len(jobs), dict[str, list[int]]()
     known = [k for k in todo if room_of(jobs[k].point.fabric) is not None]
     key = {k: repr(room_of(jobs[k].point.fabric).key(jobs[k].point.fabric)) for k in known}
     later = [(k, f"{type(jobs[k].point.fabric).__name__} runs on the processor") for k in todo if k not in key]
@@ -175,7 +175,7 @@ def _claims(jobs, numbers):
 
 def _batch(jobs, rest, machine, shares, found, progress, results) -> tuple[list, list]:
     """Do as many of these jobs as fit the device at once; returns those that are left, and (job, why not)."""
-    places, numbers, later, budget = [], [], [], SHARE * machine.free()
+    places, numbers, later, budget = list[Place](), [], [], SHARE * machine.free()
     with deferred_interrupt() as interrupted:
         while rest:
             k, job = rest[0], jobs[rest[0]]

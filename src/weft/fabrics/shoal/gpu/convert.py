@@ -25,7 +25,7 @@ def make_common(plan, shape: Shape) -> Common:
     ].tolist()  # fmt: skip
     rest = rested_by(plan.numbers, 0)
     tables = plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.slot, plan.late
-    return Common(*given, int(rest), shape.seats, shape.pool, shape.window, shape.reserve, *tables)
+    return Common._make([*given, int(rest), shape.seats, shape.pool, shape.window, shape.reserve, *tables])
 
 
 def seats_of(state: FastState) -> int:

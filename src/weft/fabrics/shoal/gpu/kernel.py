@@ -142,7 +142,7 @@ def on_device(threads: int):
     if SIMULATED:
         return compiled(side_by_side, on_cuda(), jit=cuda.jit)
     registers = min(REGISTERS // threads // 8 * 8, MOST_REGISTERS)
-    config.CACHE_DIR = cache_folder(__name__)
+    setattr(config, "CACHE_DIR", cache_folder(__name__))  # noqa: B010 - no stub knows it
 
     def jit(function):
         function.__qualname__ += f"_{registers}"  # kept under a name of its own

@@ -51,6 +51,7 @@ class DeviceRack(RackRun):
 
     inspect_every = 1 << 62  # a thorough look needs the whole state: at the end, and whenever it is fetched
     group: "Group"
+    number: int  # in the group
 
     @classmethod
     def of(cls, run: RackRun) -> "DeviceRack":
