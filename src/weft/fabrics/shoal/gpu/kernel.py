@@ -7,6 +7,7 @@ from numba import config, cuda, int32, int64, uint64
 
 from weft.engine.device import SIMULATED, compiled, device, loop, on_cuda
 from weft.engine.jit import cache_folder, kernel
+from weft.engine.reference import by_reference
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD, MAX_NODE,
     MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, VISITS, Racks,
@@ -39,8 +40,8 @@ def in_order(common, racks, stops, orders):
     """Let every rack advance to its stop, the nodes in the order of a row of `orders`, another for each half slot."""
     acc, sums = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
     for b in range(stops.size):
-        rack = rack_of(racks, b)
-        tally, total = rack.tally, rack.until[common.n]
+        one = rack_of(racks, b)
+        tally, total, rack = one.tally, one.until[common.n], by_reference(one)
         acc[:] = 0
         sums[:] = 0
         slot = tally[SLOT]
@@ -63,9 +64,9 @@ def in_order(common, racks, stops, orders):
         for k in (MAX_QUEUE, MAX_NODE, MAX_HELD):
             tally[k] = max(tally[k], acc[k])
         for k in range(4):
-            rack.lengths[k] += acc[LENGTH_0 + k]
-        rack.sums[0] += sums[0]
-        rack.sums[1] += sums[1]
+            one.lengths[k] += acc[LENGTH_0 + k]
+        one.sums[0] += sums[0]
+        one.sums[1] += sums[1]
         tally[STOPPED] = acc[STOP]
         tally[SLOT] = slot
 
