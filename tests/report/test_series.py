@@ -1,4 +1,4 @@
-"""Maps of queues: a row per place, and the right row is the full one."""
+"""Maps of queues and links: a row per place, and the right row is the full one, or the busy one."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import weft
 from rooms import ONE
 from weft.engine.series import bundle, sums
 from weft.errors import BadInput
-from weft.report.series import queue_table, queues
+from weft.report.series import link_table, links, queue_table, queues
 from weft.units import KB, Gbps, us
 
 FAN = weft.Incast(fan_in=6, bytes=60 * KB, dst=2)
@@ -58,6 +58,30 @@ def test_the_senders_of_an_incast_have_something_in_their_queues(fabric):
     for kind in ("node", "host", "input"):
         if any(name.startswith(f"{kind} ") for name in names):
             assert len(busy & {f"{kind} {i}" for i in senders}) > len(senders) / 2  # one may be done before a sample
+
+
+@pytest.mark.parametrize(
+    ("fabric", "last"),
+    [
+        (weft.Packet(hosts=16, transport="tcp"), "to h2"),
+        (weft.Packet(hosts=16, transport="ndp"), "to h2"),
+        (weft.Merchant(radix=8, pods=4, transport="dctcp"), "to h2"),
+        (weft.Torus(dimensions=(8,), link=10 * Gbps), "to 2"),
+    ],
+)
+def test_an_incast_keeps_the_link_of_its_receiver_busy(fabric, last):
+    result = weft.run(fabric, FAN, seed=1)
+    time, names, each = link_table(result)
+    assert each.shape == (len(time) - 1, len(names)) and (each >= 0).all() and (each <= 1).all()
+    assert names[each.mean(axis=0).argmax()].endswith(last)
+    sent = (each * np.diff(time)[:, None]).sum(axis=0) * fabric.link / 8e12  # bytes, where a link has the node's rate
+    if not isinstance(fabric, weft.Torus):
+        assert sent.max() > 6 * 60 * KB and len(links(result).data) == each.size
+
+
+def test_a_fabric_without_links_inside_is_told_so():
+    with pytest.raises(BadInput, match=r"^links must be in the samples of a result: this fabric has none"):
+        links(weft.run(weft.Shoal(nodes=8), FAN, seed=1))
 
 
 def test_a_fabric_without_queues_and_an_old_result_are_told_so():

@@ -114,38 +114,47 @@ def _print_queues(result, json):
     """Print the fullest queues, or all of them as JSON."""
     from weft.report.series import queue_table
     from weft.report.tables import number
-    from weft.units import us
 
-    time, names, each = queue_table(result)
+    unit, (time, names, each) = result.observation.unit, queue_table(result)
     if json:
-        rows = dict(zip(names, each.T.tolist(), strict=True))
-        print_json({"unit": result.observation.unit, "time_us": (time / us).tolist(), "queues": rows}, dense=True)
+        _print_rows("queues", time, names, each, unit=unit)
         return
-    most, mean = each.max(axis=0), each.mean(axis=0)
-    shown = sorted(range(len(names)), key=lambda k: (-most[k], -mean[k], k))[:FULLEST]
-    print(f"{result.observation.unit} in the {len(shown)} fullest of {len(names)} queues, at {len(time)} moments")
-    for k in shown:
-        when = number(float(time[each[:, k].argmax()]) / us)
-        print(f"{most[k]:>10,} at most, at {when} us  {number(float(mean[k])):>8} mean  {names[k]}")
+    title = f"{unit} in the {min(FULLEST, len(names))} fullest of {len(names)} queues, at {len(time)} moments"
+    for name, most, mean, when in _first(title, time, names, each, lambda most, mean: (-most, -mean)):
+        print(f"{most:>10,} at most, at {when} us  {number(float(mean)):>8} mean  {name}")
 
 
 def _print_links(result, json):
     """Print the busiest links, or all of them as JSON."""
     from weft.report.series import link_table
-    from weft.report.tables import number
-    from weft.units import us
 
     time, names, each = link_table(result)
     if json:
-        rows = dict(zip(names, each.T.tolist(), strict=True))
-        print_json({"time_us": (time / us).tolist(), "links": rows}, dense=True)
+        _print_rows("links", time, names, each)
         return
+    many = f"the {min(FULLEST, len(names))} busiest of {len(names)} links"
+    title = f"share of the time in which {many} send, over {len(each)} intervals"
+    for name, most, mean, when in _first(title, time, names, each, lambda most, mean: (-mean, -most)):
+        print(f"{mean:>8.3f} mean  {most:>6.3f} at most, from {when} us  {name}")
+
+
+def _print_rows(what, time, names, each, **more):
+    """Print every row of a map as JSON."""
+    from weft.units import us
+
+    rows = dict(zip(names, each.T.tolist(), strict=True))
+    print_json({**more, "time_us": (time / us).tolist(), what: rows}, dense=True)
+
+
+def _first(title, time, names, each, order):
+    """Print a title; (name, most, mean, when it was most) of the first rows in an order by most and mean."""
+    from weft.report.tables import number
+    from weft.units import us
+
+    print(title)
     most, mean = each.max(axis=0), each.mean(axis=0)
-    shown = sorted(range(len(names)), key=lambda k: (-mean[k], -most[k], k))[:FULLEST]
-    print(f"share of the time in which the {len(shown)} busiest of {len(names)} links send, over {len(each)} intervals")
-    for k in shown:
-        when = number(float(time[each[:, k].argmax()]) / us)
-        print(f"{mean[k]:>8.3f} mean  {most[k]:>6.3f} at most, from {when} us  {names[k]}")
+    for k in sorted(range(len(names)), key=lambda k: (*order(most[k], mean[k]), k))[:FULLEST]:
+        yield names[k], most[k], mean[k], number(float(time[each[:, k].argmax()]) / us)
 
 
 def _draw(results, series):
