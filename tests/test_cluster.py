@@ -417,10 +417,10 @@ def test_a_full_disk_at_home_is_a_sentence_and_loses_nothing(apart, kept, tmp_pa
     [
         ("local:0", "on must be local:1 to local:1024, not 'local:0'"),
         ("local:many", "on must be local:1 to local:1024, not 'local:many'"),
-        ("somewhere", "on must be a Dask client, the address of a scheduler as in tcp://host:8786, or local:N for N "
-         "processes of this machine, not 'somewhere'"),
-        (3, "on must be a Dask client, the address of a scheduler as in tcp://host:8786, or local:N for N "
-         "processes of this machine, not 3"),
+        ("somewhere", "on must be a Dask client, the address of a scheduler as in tcp://host:8786, local:N for N "
+         "processes here, or gpu, not 'somewhere'"),
+        (3, "on must be a Dask client, the address of a scheduler as in tcp://host:8786, local:N for N "
+         "processes here, or gpu, not 3"),
     ],
 )  # fmt: skip
 def test_a_place_that_cannot_be_is_refused(on, sentence):

@@ -101,8 +101,10 @@ class NetworkRun(HostedRun):
         ports = self.state.ports
         waiting = ports["packets"] + ports["packets_high"]
         busy, idle = self.lines
-        until = np.where(self.world["lazy"] & (waiting > 0), self.now, np.minimum(busy, self.now))
-        each = waiting, until - idle, np.ones(len(ports), np.int64)
+        if self.world["lazy"]:  # what a port has chosen since is not known yet, but how long it took
+            bits = 8.0 * (ports["bytes"] + ports["bytes_high"].astype(np.int64))
+            busy = busy + np.maximum(bits * s / ports["rate"] - 1, 0).astype(np.int64)
+        each = waiting, np.minimum(busy, self.now) - idle, np.ones(len(ports), np.int64)
         if len(ports) > QUEUES:
             each = tuple(sums(ports["frm"], values, self.fabric.graph.nodes) for values in each)
         queued, busy, links = each
