@@ -103,6 +103,7 @@ class Typist:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, "PYTHONPATH": path},
         )  # fmt: skip
+        self.practised: set[str] = set()
         return self
 
     def __exit__(self, *_):
