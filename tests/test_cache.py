@@ -116,22 +116,24 @@ from weft.engine.jit import _Cache
 saved = _Cache.save_overload
 _Cache.save_overload = lambda *given: (print("compiles", flush=True), time.sleep(1), saved(*given))
 input()
-print(lab_both.twice(4))
+print(lab_both.twice(4), flush=True)
+input()
 """
 
 
-def test_two_processes_that_want_a_kernel_compile_it_once(tmp_path):
+def test_processes_that_want_a_kernel_compile_it_once(tmp_path):
     (tmp_path / "lab_both.py").write_text(KERNEL)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{SOURCE}", "WEFT_CACHE": str(tmp_path / "cache")}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    both = [subprocess.Popen([sys.executable, "-c", BOTH], env=environment, text=True, **pipes) for _ in range(2)]
-    told = [None, None]
-    both[0].stdin.write("go\n")
-    both[0].stdin.flush()
-    assert both[0].stdout.readline() == "compiles\n"  # and keeps it a second later
-    told[1] = both[1].communicate("go\n")
-    told[0] = both[0].communicate()
-    assert told == [("8\n", ""), ("8\n", "")]
+    all_ = [subprocess.Popen([sys.executable, "-c", BOTH], env=environment, text=True, **pipes) for _ in range(3)]
+    for one in all_:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+        if one is all_[0]:
+            assert one.stdout.readline() == "compiles\n"  # and keeps it a second later
+    for one in all_[::-1]:  # they live until they are told more: nobody waits for another's end
+        assert one.stdout.readline() == "8\n"
+    assert [one.communicate("more\n") for one in all_] == 3 * [("", "")]
 
 
 def test_a_process_that_dies_while_it_compiles_keeps_nobody_waiting(tmp_path):
@@ -140,7 +142,7 @@ def test_a_process_that_dies_while_it_compiles_keeps_nobody_waiting(tmp_path):
     dying = BOTH.replace("time.sleep(1)", "__import__('os')._exit(3)")
     for program, code, out in ((dying, 3, "compiles\n"), (BOTH, 0, "compiles\n8\n")):
         told = subprocess.run(
-            [sys.executable, "-c", program], env=environment, input="go\n", capture_output=True, text=True
+            [sys.executable, "-c", program], env=environment, input="go\nmore\n", capture_output=True, text=True
         )
         assert (told.returncode, told.stdout) == (code, out)
 

@@ -103,6 +103,8 @@ class _Cache(FunctionCache):
             memory.fits("compiling a kernel, once on this machine,", memory.taken() + COMPILING)
             if self._wait(sig):
                 found = super().load_overload(sig, target_context)
+                if found is not None:
+                    self._give_back()
         return found
 
     def save_overload(self, sig, data):
