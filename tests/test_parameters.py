@@ -191,3 +191,8 @@ def test_a_parameter_that_is_not_a_call_s_to_give_is_no_parameter():
     assert [p.name for p in parameters(Made)] == ["given"]
     with pytest.raises(BadInput, match=r"^a parameter of Made must be one of given, not 'derived'$"):
         build(Made, {"derived": 3})
+
+
+def test_a_whole_number_beyond_any_float_is_refused():
+    with pytest.raises(BadInput, match=r"^link must fit 63 bits, not 1\.000000e\+400$"):
+        build(weft.Shoal, {"nodes": 8, "link": 10**400})

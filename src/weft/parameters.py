@@ -64,7 +64,7 @@ class Parameter:
         except BadQuantity as error:
             raise BadQuantity(f"{self.name}: {error}") from None
         if isinstance(found, int) and not -(2**63) <= found < 2**63:
-            raise BadInput(f"{self.name} must fit 63 bits, not {found:.6e}")
+            raise BadInput(f"{self.name} must fit 63 bits, not {Decimal(found):.6e}")
         if self.choices and found not in self.choices:
             raise BadInput(f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {found!r}")
         return found
