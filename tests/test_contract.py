@@ -108,6 +108,15 @@ def test_a_step_stops_where_it_is_told(room, fabric):
     assert (run.now, run.observe().fingerprint) == before  # there is nothing before now
 
 
+@one
+def test_strides_that_seem_to_take_no_time_stay_within_what_a_kernel_can_count(room, fabric):
+    going = loop.strides(started(fabric))
+    next(going)
+    for _ in range(2_000):
+        _, budget = going.send((loop.PAUSED, 1e-9))
+    assert budget == loop.LARGEST
+
+
 @each
 def test_where_strides_end_changes_no_event(room, fabric):
     whole = started(fabric)

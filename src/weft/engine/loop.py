@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 REACHED, PAUSED, DONE = 0, 1, 2  # why a step ended: time is up, the budget is spent, nothing is left to happen;
 MORE = 3  # from here on: some table is full, and `grow` knows which
 STRIDE = 0.02  # s of wall time that a stride should take
+LARGEST = 1 << 40  # budget: where many runs share a stride, the part of each takes no time to speak of
 
 
 def advance(run: "Run", until: int | None = None, watch: Callable[["Run"], None] | None = None) -> None:
@@ -53,7 +54,7 @@ def strides(run: "Run", until: int | None = None, watch: Callable[["Run"], None]
         if why >= MORE:
             run.grow(why)
         elif why == PAUSED:
-            budget = max(int(budget * min(max(STRIDE / took, 0.25), 4)), 1)
+            budget = min(max(int(budget * min(max(STRIDE / took, 0.25), 4)), 1), LARGEST)
         elif why == REACHED:
             if stop == change:
                 run.change()
