@@ -115,12 +115,11 @@ def test_a_queue_that_is_a_cell_too_short_is_found():
     assert report.first_difference.signal.startswith("cells_out")
 
 
-@pytest.mark.parametrize(("buffers", "memory"), [("voq", 1), ("shared", 3)])
-@pytest.mark.parametrize("iterations", [1, 3])
-def test_a_lone_cell_takes_the_cycles_of_the_memory_and_of_the_iterations(buffers, memory, iterations):
+@pytest.mark.parametrize("fabric", FABRICS[:4], ids=lambda f: f"{f.buffers}-{f.iterations}")
+def test_a_lone_cell_takes_the_cycles_of_the_memory_and_of_the_iterations(fabric):
     """Eq. (6): T C_MBS + log2(N) T, counted on the gates."""
-    fabric = Crossbar(ports=4, depth=2, cell=2, buffers=buffers, iterations=iterations)
-    assert latency(gates.crossbar(fabric)) == memory + iterations == fabric.unloaded // fabric.clock
+    memory = {"voq": 1, "shared": 3}[fabric.buffers]
+    assert latency(gates.crossbar(fabric)) == memory + fabric.iterations == fabric.unloaded // fabric.clock
 
 
 def latency(made):

@@ -7,6 +7,7 @@ as the kernel's. Host software, here as there, gives seats to pairs: `record_sho
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def split(values) -> np.ndarray:
     return out
 
 
+@cache
 def masks(words: int, layout: Format = HEADER) -> tuple[list[int], list[int], int]:
     """The checksum as parities: of the header's bits, of the bits that name a cell's payload, and a constant."""
     host, at = Host(words, layout.size - WORD), layout.size - 1

@@ -183,16 +183,17 @@ def build(text: str, code: str, traced: bool, long: bool) -> Path:
             env={"VERILATOR_ROOT": str(root)},
         )  # fmt: skip
         sources = sorted(path.name for path in (Path(room) / "obj").glob("*.cpp"))
-        slow = [name for name in sources if name.endswith("__Slow.cpp")]  # run once, so not worth optimising
-        for part, names, level in (
-            ("slow", slow, "-O0"),
-            ("quick", sorted({*sources} - {*slow}), "-O1" if long else "-O0"),
-        ):
-            program = "".join(f'#include "{name}"\n' for name in names) + (code if part == "quick" else "")
-            (Path(room) / f"{part}.cpp").write_text(program)
-            one = [*compile_, level, f"-DTRACED={int(traced)}", "-Iobj", "-c", f"{part}.cpp", "-o", f"{part}.o"]
-            tools.command(one, cwd=room)
-        tools.command([compile_[0], "-shared", "slow.o", "quick.o", *map(str, runtime), "-o", "made.so"], cwd=room)
+        slow = {name for name in sources if name.endswith("__Slow.cpp")}  # run once, so not worth optimising
+        # what is not optimised is compiled in one piece: the headers are a second's work, and more than a small design
+        parts = {"-O0": slow, "-O1": {*sources} - slow} if long else {"-O0": {*sources}}
+        for level, names in parts.items():
+            program = "".join(f'#include "{name}"\n' for name in sorted(names))
+            program += code if level == max(parts) else ""
+            (Path(room) / f"part{level}.cpp").write_text(program)
+            one = [*compile_, level, f"-DTRACED={int(traced)}", "-Iobj", "-c", f"part{level}.cpp"]
+            tools.command([*one, "-o", f"part{level}.o"], cwd=room)
+        objects = [f"part{level}.o" for level in parts]
+        tools.command([compile_[0], "-shared", *objects, *map(str, runtime), "-o", "made.so"], cwd=room)
         os.replace(Path(room) / "made.so", made)
     return made
 

@@ -1,7 +1,7 @@
 """Cyclic redundancy checks, each described by the parameters under which the public catalogue of CRCs lists it."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 
 @dataclass(frozen=True)
@@ -15,24 +15,14 @@ class Crc:
     xor_out: int = 0
     reflected: bool = False
 
-    @cached_property
-    def _table(self) -> tuple[int, ...]:
+    @property
+    def table(self) -> tuple[int, ...]:
         """The register after one byte, for each byte that meets its end."""
-        mask, out = (1 << self.width) - 1, []
-        poly = _reverse(self.poly, self.width) if self.reflected else self.poly
-        for byte in range(256):
-            register = byte if self.reflected else byte << (self.width - 8)
-            for _ in range(8):
-                if self.reflected:
-                    register = register >> 1 ^ (poly if register & 1 else 0)
-                else:
-                    register = (register << 1 & mask) ^ (poly if register >> (self.width - 1) else 0)
-            out.append(register)
-        return tuple(out)
+        return _table(self.width, self.poly, self.reflected)
 
     def compute(self, data: bytes) -> int:
         """The checksum of `data`."""
-        table, mask, down = self._table, (1 << self.width) - 1, self.width - 8
+        table, mask, down = self.table, (1 << self.width) - 1, self.width - 8
         register = _reverse(self.init, self.width) if self.reflected else self.init
         for byte in data:
             if self.reflected:
@@ -40,6 +30,22 @@ class Crc:
             else:
                 register = (register << 8 & mask) ^ table[register >> down ^ byte]
         return register ^ self.xor_out
+
+
+@cache
+def _table(width, poly, reflected) -> tuple[int, ...]:
+    mask, out = (1 << width) - 1, []
+    if reflected:
+        poly = _reverse(poly, width)
+    for byte in range(256):
+        register = byte if reflected else byte << (width - 8)
+        for _ in range(8):
+            if reflected:
+                register = register >> 1 ^ (poly if register & 1 else 0)
+            else:
+                register = (register << 1 & mask) ^ (poly if register >> (width - 1) else 0)
+        out.append(register)
+    return tuple(out)
 
 
 def _reverse(value, width):

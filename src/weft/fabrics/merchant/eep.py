@@ -28,7 +28,7 @@ ROW = np.dtype([("kind", "i8"), ("offset", "i8"), ("link", "i8"), ("seen", "i8")
 def _slices() -> np.ndarray:
     """(8, 256) uint32: [k, b] is what byte b does to the register k bytes later, so that eight go at once."""
     table = np.zeros((8, 256), np.uint32)
-    table[0] = CRC32._table
+    table[0] = CRC32.table
     for k in range(1, 8):
         table[k] = table[k - 1] >> np.uint32(8) ^ table[0][table[k - 1] & np.uint32(255)]
     return table
