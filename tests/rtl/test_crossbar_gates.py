@@ -43,26 +43,35 @@ def test_gates_kernel_and_twin_agree_on_every_grant_and_cell(fabric, traffic, se
     assert report.compared_with == {"kernel": traffic.slots, "reference": traffic.slots}
 
 
-@given(traffics, st.integers(0, 2**32), st.sampled_from(["voq", "shared"]))
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-def test_cells_that_come_and_go_in_words_are_the_same_cells(traffic, seed, buffers):
-    """Three words of eight bits at either end; those of a shared memory begin in the last cycle of a slot."""
-    fabric = Crossbar(ports=5, depth=2, cell=3, iterations=3, buffers=buffers)
+LINES = [  # three words of eight bits at either end; those of a shared memory begin in the last cycle of a slot
+    Crossbar(ports=5, depth=2, cell=3, iterations=3),
+    Crossbar(ports=5, depth=2, cell=3, iterations=3, buffers="shared"),
+    FABRICS[4],  # two words of sixteen, on the fast clock
+]
+
+
+@given(traffics, st.integers(0, 2**32), st.sampled_from(LINES))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+def test_cells_that_come_and_go_in_words_are_the_same_cells(traffic, seed, fabric):
     report = check(fabric, traffic, seed=seed, twin=1, design=gates.crossbar(fabric, lines=True))
     assert report.agree, report.first_difference
 
 
-def test_a_cell_of_which_a_word_is_missing_is_none():
-    fabric = Crossbar(ports=5, depth=2, cell=3, iterations=3)
-    with Simulation(gates.crossbar(fabric, lines=True)) as simulation:
-        rows = simulation.stimulus(30)
-        simulation.inputs.put(rows[:3], "valid_in", [1, 0, 1])
-        simulation.inputs.put(rows[3:6], "valid_in", [1, 1, 1])
-        rows[:6, simulation.inputs.all["lines_in__0"].at] = [1 << 2, 5, 7] * 2
+@pytest.mark.parametrize(("fabric", "shows"), [(LINES[0], 8), (LINES[2], None)], ids=["voq", "gcq"])
+def test_a_cell_of_which_a_word_is_missing_is_none(fabric, shows):
+    made = gates.crossbar(fabric, lines=True)
+    k, words = made.beats, [1 << 2, 5, 7][: made.beats]
+    with Simulation(made, ratio=made.ratio) as simulation:
+        rows = simulation.stimulus(60)
+        simulation.inputs.put(rows[:k], "valid_in", [1, 0, 1][-k:])
+        simulation.inputs.put(rows[k : 2 * k], "valid_in", [1] * k)
+        rows[: 2 * k, simulation.inputs.all["lines_in__0"].at] = words * 2
         out = simulation.run(rows)
         there = simulation.outputs.column(out, "valid_out")
-        assert np.flatnonzero(there).tolist() == [8, 9, 10] and set(there[8:11].tolist()) == {1 << 2}
-        assert simulation.outputs.column(out, "lines_out__2")[8:11].tolist() == [1 << 2, 5, 7]
+        at = np.flatnonzero(there)
+        assert at.tolist() == list(range(at[0], at[0] + k)) and set(there[at].tolist()) == {1 << 2}
+        assert shows in (None, at[0]) and at[0] % k == k - 1
+        assert simulation.outputs.column(out, "lines_out__2")[at].tolist() == words
 
 
 def test_a_long_run_of_eight_ports_agrees_and_carries_what_was_offered():
@@ -72,10 +81,14 @@ def test_a_long_run_of_eight_ports_agrees_and_carries_what_was_offered():
     assert 0.85 < report.cells / (8 * 4000) < 0.95
 
 
-@pytest.mark.parametrize("fabric", FABRICS, ids=lambda f: f"{f.buffers}-{f.ports}")
-def test_both_engines_give_the_same_rows(fabric):
-    made = gates.crossbar(fabric)
+@pytest.mark.parametrize(
+    ("fabric", "lines"), [*((fabric, False) for fabric in FABRICS), (LINES[2], True)],
+    ids=lambda x: f"{x.buffers}-{x.ports}" if isinstance(x, Crossbar) else "lines" if x else "cells",
+)  # fmt: skip
+def test_both_engines_give_the_same_rows(fabric, lines):
+    made = gates.crossbar(fabric, lines)
     rng = np.random.default_rng(1)
+    every = 1 if lines else made.slot_cycles
     with Simulation(made, ratio=made.ratio) as fast, Simulation(made, ratio=made.ratio, engine="amaranth") as slow:
         rows = fast.stimulus(30)
         for port in fast.inputs.all.values():
@@ -84,7 +97,7 @@ def test_both_engines_give_the_same_rows(fabric):
             if port.width % 32:
                 rows[:, port.at + port.words - 1] &= (1 << port.width % 32) - 1
         for part in (rows[:1], rows[1:20], rows[20:]):
-            assert (fast.run(part, made.slot_cycles) == slow.run(part, made.slot_cycles)).all()
+            assert (fast.run(part, every) == slow.run(part, every)).all()
 
 
 class Forgetful(Islip):
@@ -153,13 +166,19 @@ def test_a_missing_tool_is_named_with_what_to_install(monkeypatch):
         ({"ports": 65}, "ports must be from 2 to 64 in gates, not 65"),
         ({"width": 12}, "width must be a multiple of 8 bits, not 12"),
         ({"buffers": "gcq", "ports": 6}, "ports must be a multiple of group, 4, not 6"),
-        ({"buffers": "gcq", "lines": True}, "lines must be off with gcq, whose slot is one cycle, not True"),
         ({"depth": 5000}, "the deepest queue must be at most 4096 cells in gates, not 5000"),
     ],
 )
 def test_sizes_that_fit_nothing_are_refused_in_a_sentence(given, says):
     with pytest.raises(BadInput, match=f"^{says}$"):
         CrossbarGates(**given)
+
+
+def test_a_cell_that_does_not_fill_its_words_is_refused():
+    says = r"^width must be a multiple of the 3 words in which a cell comes, not 32$"
+    for kind in ({"iterations": 3}, {"buffers": "gcq", "group": 3}):
+        with pytest.raises(BadInput, match=says):
+            CrossbarGates(ports=6, width=32, lines=True, **kind).component()
 
 
 def test_a_cell_too_narrow_for_its_outputs_is_refused():

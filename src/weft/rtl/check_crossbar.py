@@ -118,7 +118,7 @@ def whole_port(ports, rows, name):
 
 def on_lines(simulation, made, presented, cells):
     """Rows in which cells come word by word, one per cycle."""
-    beats = made.iterations
+    beats = made.beats
     rows = simulation.stimulus(made.shows(len(presented)) + beats)
     pieces = [cut(words, made.width, beats) for words in cells]
     put_cells(simulation.inputs, rows[: beats * len(presented)], np.repeat(presented, beats), "lines_in", pieces)
@@ -127,7 +127,7 @@ def on_lines(simulation, made, presented, cells):
 
 def off_lines(ports, out, made, slots) -> dict:
     """What `observed` says, of cells put together from their words."""
-    beats = made.iterations
+    beats = made.beats
     first = made.shows(0) + beats * np.arange(slots)
     at = first[:, None] + np.arange(beats)
     left = [joined(whole_port(ports, out, f"lines_out__{j}")[at], made.width) for j in range(made.ports)]

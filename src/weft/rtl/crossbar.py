@@ -77,7 +77,7 @@ class Switch(Block):
             "granted": Out(ports).array(ports), "refused": Out(ports).array(ports), "last": Out(1),
         })  # fmt: skip
 
-    ratio = 1  # one clock
+    ratio, clock = 1, "sync"  # one clock
     grants = True  # there is a matching to compare
 
     @property
@@ -88,6 +88,10 @@ class Switch(Block):
     def cycle_of(self, slot: int) -> int:
         """The cycle in which the matching of a slot is made."""
         return (slot + 2) * self.iterations - 1
+
+    def shows(self, slot: int) -> int:
+        """The cycle after which a cell that was matched in `slot` is at its output."""
+        return self.cycle_of(slot) + QUEUES[self.buffers].LATENCY
 
     @property
     def latency(self) -> int:

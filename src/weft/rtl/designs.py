@@ -43,7 +43,7 @@ class CrossbarGates:
     iterations: int = param(1, "iterations of the scheduler, and cycles of a slot (voq, shared)")
     depth: int | None = param(None, "cells in a virtual output queue; by default 64, and 16 in gcq")
     width: int = param(256, "bits of a cell, and of the data path; a multiple of 8")
-    lines: bool = param(False, "ports are lines that carry a cell in as many words as a slot has cycles (voq, shared)")
+    lines: bool = param(False, "ports are lines that carry a cell in a word per cycle of a slot, fast cycles in gcq")
     group: int = param(4, "ports of a sub-switch (gcq)")
     speedup: int | None = param(None, "fast cycles per slow one (gcq); by default group")
     inner: int = param(64, "cells per port in the memory of a sub-switch (gcq)")
@@ -59,7 +59,6 @@ class CrossbarGates:
         require(deepest <= 4096, "the deepest queue", "at most 4096 cells in gates", deepest)
         stages = max(self.crossing, self.memory_cycles, self.pipeline or 0, self.iterations)
         require(stages <= 64, "registers and iterations", "at most 64 in gates", stages)
-        require(not self.lines or self.buffers != "gcq", "lines", "off with gcq, whose slot is one cycle", self.lines)
         self.fabric()
 
     def fabric(self) -> Crossbar:

@@ -22,17 +22,20 @@ def crossbar(fabric: Crossbar, lines: bool = False):
 
     require(fabric.buffers in ("voq", "shared", "gcq"), "buffers", "voq, shared or gcq in gates", fabric.buffers)
     require(fabric.ports <= MOST_PORTS, "ports", f"at most {MOST_PORTS} in gates", fabric.ports)
+    made: Switch | GroupedSwitch
     if fabric.buffers == "gcq":
-        return GroupedSwitch(
+        made = GroupedSwitch(
             ports=fabric.ports, group=fabric.group, ratio=int(fabric.phases), depth=fabric.queue_depth,
             inner=fabric.inner, output=fabric.output, crossing=fabric.crossing, width=8 * fabric.cell,
             stages=fabric.stages[2].cycles + fabric.stages[3].cycles,
         )  # fmt: skip
-    require(fabric.algorithm == "islip", "scheduler", "islip in gates", fabric.algorithm)
-    return (LineSwitch if lines else Switch)(
-        ports=fabric.ports, buffers=fabric.buffers, iterations=fabric.iterations, depth=fabric.queue_depth,
-        width=8 * fabric.cell,
-    )  # fmt: skip
+    else:
+        require(fabric.algorithm == "islip", "scheduler", "islip in gates", fabric.algorithm)
+        made = Switch(
+            ports=fabric.ports, buffers=fabric.buffers, iterations=fabric.iterations, depth=fabric.queue_depth,
+            width=8 * fabric.cell,
+        )  # fmt: skip
+    return LineSwitch(made) if lines else made
 
 
 @lru_cache(maxsize=64)

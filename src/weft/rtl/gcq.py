@@ -209,6 +209,7 @@ class GroupedSwitch(Block):
 
     grants = False
     rows = 0  # what leaves in a slot is seen at its end
+    clock = FAST  # that counts the cycles of a slot
 
     def __init__(self, *, ports: int, group: int = 4, ratio: int | None = None, depth: int = 16, inner: int = 64,
                  output: int = 64, crossing: int = 4, stages: int = 3, width: int = 256):  # fmt: skip
@@ -232,6 +233,10 @@ class GroupedSwitch(Block):
     def cycle_of(self, slot: int) -> int:
         """The last fast cycle of a slot."""
         return (slot + 1) * self.ratio - 1
+
+    def shows(self, slot: int) -> int:
+        """The fast cycle after which a cell that leaves in `slot` is at its output."""
+        return self.cycle_of(slot)
 
     def elaborate(self, platform):
         m = Module()

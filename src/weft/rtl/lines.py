@@ -1,17 +1,19 @@
 """Lines narrower than a cell: adapters before and behind a switch, so that a port takes and gives words at line rate.
 
 A cell of W bits (Table I: destination bits, data, source) crosses a line in as many words as a slot has cycles, lowest
-bits first: a switch of k iterations takes a cell every k cycles, which is a line of W / k bits per cycle and no slower.
+bits first: a switch of k iterations takes a cell every k cycles, which is a line of W / k bits per cycle and no slower;
+a grouped one takes a cell every slow cycle, which is a line of W / k bits on a fast clock of k times its rate.
 In front, the words are put together as they come and the last goes straight in: nothing is waited for. Behind, the
 first word is on the line in the cycle in which the whole cell would have shown, so a cell is as late as without, and
-its last word comes k - 1 cycles later. With one iteration a line is as wide as a cell and the adapters are wires.
+its last word comes k - 1 cycles later. With one cycle a slot a line is as wide as a cell and the adapters are wires.
 """
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from weft.errors import require
-from weft.rtl.crossbar import QUEUES, Switch
+from weft.rtl.crossbar import Switch
+from weft.rtl.gcq import GroupedSwitch
 from weft.rtl.parts import Block, place
 
 
@@ -22,8 +24,8 @@ class LineIn(Block):
     there, cell     the cell, in the last cycle of the slot
     """
 
-    def __init__(self, width: int, beats: int):
-        self.width, self.beats = width, beats
+    def __init__(self, width: int, beats: int, clock: str):
+        self.width, self.beats, self.clock = width, beats, clock
         line = width // beats
         super().__init__({
             "valid": In(1), "word": In(line), "beat": In(range(max(beats, 2))), "there": Out(1), "cell": Out(width),
@@ -35,9 +37,9 @@ class LineIn(Block):
         whole = Signal(init=1)  # no word of this slot has been missing
         for k, word in enumerate(kept):
             with m.If(self.beat == k):
-                m.d.sync += word.eq(self.word)
+                m.d[self.clock] += word.eq(self.word)
         last = self.beat == self.beats - 1
-        m.d.sync += whole.eq(last | whole & self.valid)
+        m.d[self.clock] += whole.eq(last | whole & self.valid)
         m.d.comb += [self.cell.eq(Cat(*kept, self.word)), self.there.eq(whole & self.valid & last)]
         return m
 
@@ -64,56 +66,50 @@ class LineOut(Block):
 
 
 class LineSwitch(Block):
-    """A switch whose ports are lines.
+    """A switch whose ports are lines, on the clock that counts the cycles of its slots.
 
     Members
     valid_in, lines_in     [i]  a word comes in; the first of a cell in the first cycle of a slot
     valid_out, lines_out   [j]  a word goes out
     first                  it is the first of its cell
-    granted, refused, last   as those of the switch
+    last                   this is the last cycle of a slot
+    granted, refused       as those of the switch; a grouped one grants nothing
     """
 
-    ratio, grants = 1, True
-
-    def __init__(self, *, ports: int, buffers: str = "voq", iterations: int = 1, depth: int = 64, width: int = 256):
-        require(width % iterations == 0, "width", f"a multiple of the {iterations} words in which a cell comes", width)
-        self.switch = Switch(ports=ports, buffers=buffers, iterations=iterations, depth=depth, width=width)
-        self.ports, self.buffers, self.iterations, self.depth, self.width = ports, buffers, iterations, depth, width
-        line = width // iterations
+    def __init__(self, switch: Switch | GroupedSwitch):
+        ports, width, beats = switch.ports, switch.width, switch.slot_cycles
+        require(width % beats == 0, "width", f"a multiple of the {beats} words in which a cell comes", width)
+        self.switch, self.beats = switch, beats
+        self.ports, self.width, self.ratio, self.grants = ports, width, switch.ratio, switch.grants
+        self.cycle_of, self.shows = switch.cycle_of, switch.shows
+        self.told = ["refused", *(["granted"] if switch.grants else [])]
+        line = width // beats
         super().__init__({
             "valid_in": In(ports), "lines_in": In(line).array(ports),
-            "valid_out": Out(ports), "lines_out": Out(line).array(ports), "first": Out(1),
-            "granted": Out(ports).array(ports), "refused": Out(ports).array(ports), "last": Out(1),
+            "valid_out": Out(ports), "lines_out": Out(line).array(ports), "first": Out(1), "last": Out(1),
+            **{name: switch.signature.members[name] for name in self.told},
         })  # fmt: skip
-
-    def cycle_of(self, slot: int) -> int:
-        """The cycle in which the matching of a slot is made."""
-        return self.switch.cycle_of(slot)
-
-    def shows(self, slot: int) -> int:
-        """The cycle after which the first word of a cell that was matched in `slot` is on its line."""
-        return self.cycle_of(slot) + QUEUES[self.buffers].LATENCY
 
     def elaborate(self, platform):
         m = Module()
-        switch, k = self.switch, self.iterations
+        switch, k, clock = self.switch, self.beats, self.switch.clock
         m.submodules.switch = switch
         beat = Signal(range(max(k, 2)))
         behind = Signal(range(max(k, 2)))
-        m.d.sync += beat.eq(Mux(beat == k - 1, 0, beat + 1))
-        late = QUEUES[self.buffers].LATENCY % k
+        m.d[clock] += beat.eq(Mux(self.last, 0, beat + 1))
+        late = (self.shows(0) - self.cycle_of(0)) % k
         m.d.comb += [
             behind.eq(Mux(beat >= late, beat - late, beat + (k - late))), self.first.eq(behind == 0),
-            self.last.eq(switch.last),
+            self.last.eq(beat == k - 1),
         ]  # fmt: skip
         for p in range(self.ports):
-            into = place(m, f"line_in_{p}", LineIn(self.width, k))
+            into = place(m, f"line_in_{p}", LineIn(self.width, k, clock))
             out = place(m, f"line_out_{p}", LineOut(self.width, k))
             m.d.comb += [
                 into.valid.eq(self.valid_in[p]), into.word.eq(self.lines_in[p]), into.beat.eq(beat),
                 switch.valid_in[p].eq(into.there), switch.cells_in[p].eq(into.cell),
                 out.there.eq(switch.valid_out[p]), out.cell.eq(switch.cells_out[p]), out.beat.eq(behind),
                 self.valid_out[p].eq(out.valid), self.lines_out[p].eq(out.word),
-                self.granted[p].eq(switch.granted[p]), self.refused[p].eq(switch.refused[p]),
+                *(getattr(self, name)[p].eq(getattr(switch, name)[p]) for name in self.told),
             ]  # fmt: skip
         return m
