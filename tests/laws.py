@@ -34,6 +34,7 @@ def the_time_series_end_in_what_was_seen(fabric, flows, seen):
     assert last["lost"] == seen.lost.total
     assert len(last.get("queued", ())) == len(bundle(fabric.queues())[1])
     assert sum(last.get("queued", ())) <= last["waiting"]
+    assert len(last.get("busy_ps", ())) == len(bundle(fabric.lines())[1])
     for name in seen.samples.keys() & {"busy_ps"}:
         worked, time = np.diff(seen.samples[name], axis=0), np.diff(seen.samples["time_ps"])[:, None]
         assert ((worked >= 0) & (worked <= time)).all() and worked.sum() > 0

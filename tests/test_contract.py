@@ -199,6 +199,13 @@ def test_an_observation_has_the_agreed_parts(room, fabric):
 
 
 @each
+def test_a_fabric_names_its_links_and_how_long_each_sent_or_says_why_not(room, fabric):
+    names = fabric.lines()
+    assert len(set(names)) == len(names) and (len(names) > 0) == (fabric.no_lines == Fabric.no_lines)
+    assert ("busy_ps" in started(fabric).sample()) == (len(names) > 0)
+
+
+@each
 def test_a_summary_has_the_common_sections_and_a_room_prints_its_own(room, fabric):
     result = weft.run(fabric, FLOWS[0], seed=1)
     summary = result.summary()

@@ -67,6 +67,10 @@ def test_the_senders_of_an_incast_have_something_in_their_queues(fabric):
         (weft.Packet(hosts=16, transport="ndp"), "to h2"),
         (weft.Merchant(radix=8, pods=4, transport="dctcp"), "to h2"),
         (weft.Torus(dimensions=(8,), link=10 * Gbps), "to 2"),
+        (weft.Stardust(hosts=16), "to adapter 1"),
+        (weft.TDMA(nodes=8), "to h2"),
+        (weft.TDMA(nodes=9, topology="tree"), "to h2"),
+        (weft.Crossbar(ports=8), "output 2"),
     ],
 )
 def test_an_incast_keeps_the_link_of_its_receiver_busy(fabric, last):
@@ -75,13 +79,20 @@ def test_an_incast_keeps_the_link_of_its_receiver_busy(fabric, last):
     assert each.shape == (len(time) - 1, len(names)) and (each >= 0).all() and (each <= 1).all()
     assert names[each.mean(axis=0).argmax()].endswith(last)
     sent = (each * np.diff(time)[:, None]).sum(axis=0) * fabric.link / 8e12  # bytes, where a link has the node's rate
-    if not isinstance(fabric, weft.Torus):
+    if not isinstance(fabric, weft.Torus | weft.Stardust):
         assert sent.max() > 6 * 60 * KB and len(links(result).data) == each.size
 
 
-def test_a_fabric_without_links_inside_is_told_so():
-    with pytest.raises(BadInput, match=r"^links must be in the samples of a result: this fabric has none"):
-        links(weft.run(weft.Shoal(nodes=8), FAN, seed=1))
+@pytest.mark.parametrize(
+    ("fabric", "why"),
+    [
+        (weft.Shoal(nodes=8), "Shoal: a node sends a cell in every slot, full or empty"),
+        (dict(ONE)["ideal"], "Ideal: it has none but those of nodes, of which heat shows how much they receive"),
+    ],
+)
+def test_a_fabric_without_links_inside_says_why(fabric, why):
+    with pytest.raises(BadInput, match=f"^links must be those of a fabric that tells of them, not of {why}"):
+        links(weft.run(fabric, FAN, seed=1))
 
 
 def test_a_fabric_without_queues_and_an_old_result_are_told_so():

@@ -119,6 +119,12 @@ class Fabric(Described):
         """Names of the places where cells or packets wait, if its runs say how many do, as the sample `queued`."""
         return []
 
+    no_lines: ClassVar[str] = "its runs do not say how long they send"  # why `lines` is empty, where it is
+
+    def lines(self) -> list[str]:
+        """Names of the links between nodes and switches, if its runs say how long each has sent, as `busy_ps`."""
+        return []
+
     def follow(self, demand: Demand, f: int, *, seed: int, until: int) -> tuple[list[Step], int]:
         """(steps of flow f up to `until`, ps at which it was done or -1), from a twin that carries the run again."""
         raise BadInput(f"{type(self).__name__} must have a twin that tells, to be followed, which it has not")
@@ -220,8 +226,8 @@ class Run:
     def sample(self) -> dict:
         """Counts so far, for the time series: `delivered_bytes` of each node, `finished` flows, what is `waiting`.
 
-        `queued`, where a fabric names its `queues`: what waits in each, see `gathered`. `busy_ps`, where these are its
-        links: how long each has sent.
+        `queued`, where a fabric names its `queues`: what waits in each, see `gathered`. `busy_ps`, where it names
+        its `lines`: how long each has sent, see `averaged`.
         """
         raise NotImplementedError  # derived classes say it
 
@@ -234,9 +240,19 @@ class Run:
         rows, names = self._queue_rows
         return sums(rows, waiting, len(names))
 
-    def averaged(self, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The same for means: `values` are sums over as many links as `weights` says."""
-        return self.gathered(values) // np.maximum(self.gathered(weights), 1)
+    @cached_property
+    def _line_rows(self):
+        return bundle(self.fabric.lines())
+
+    def averaged(self, sent: np.ndarray, senders: np.ndarray) -> np.ndarray:
+        """(rows,) int64: how long each of the fabric's `lines` has sent; the mean, where links share a row.
+
+        sent: ps, of every link. senders: nodes that they lead from, which have a row each where links are too many.
+        """
+        rows, names = self._line_rows
+        if len(rows) < len(sent):
+            rows = rows[senders]
+        return sums(rows, sent, len(names)) // np.maximum(np.bincount(rows, minlength=len(names)), 1)
 
     def monitors(self, thorough: bool = True) -> dict[str, int]:
         """How often each law of the fabric was broken; a thorough look may take as long as a stride."""

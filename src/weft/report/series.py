@@ -163,9 +163,13 @@ def _table(result, column, what):
     samples = result.observation.samples
     if len(samples.get("time_ps", ())) < 2:
         raise BadInput("a series must have at least two samples, not a run that was over before the first")
+    fabric = _fabric(result, what)
+    names = bundle(fabric.lines() if what == "links" else fabric.queues())[1]
+    if what == "links" and not names:
+        raise BadInput(f"links must be those of a fabric that tells of them, not of {type(fabric).__name__}: "
+                       f"{fabric.no_lines}")  # fmt: skip
     if column not in samples:
         raise BadInput(f"{what} must be in the samples of a result: this fabric has none, or the result is too old")
-    names = bundle(_fabric(result, what).queues())[1]
     each = samples[column]
     require(len(names) == each.shape[1], what, f"the {len(names)} that the fabric names", each.shape[1])
     return samples["time_ps"], names, each

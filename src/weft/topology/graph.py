@@ -13,6 +13,16 @@ from weft.units import parse_rate, parse_time, show_rate
 FASTEST = SLOWEST = 2**62  # b/s, ps: what a machine word holds, and a sum of two
 
 
+def led(names, frm, to) -> list[str]:
+    """Names of links by the nodes that they lead from and to; of links between the same two, the second is #2."""
+    seen: Counter = Counter()
+    out = []
+    for name in (f"{names[a]} to {names[b]}" for a, b in zip(frm, to, strict=True)):
+        seen[name] += 1
+        out.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class Topology:
     """Nodes 0 … hosts-1 are hosts, the rest switches. Link n is two ports: 2n from its first end, 2n+1 back.
@@ -54,6 +64,10 @@ class Topology:
     def port_ends(self) -> tuple[np.ndarray, np.ndarray]:
         """(ports,) int32 twice: the node that sends into each port, and the node it leads to."""
         return self.ends.reshape(-1).copy(), self.ends[:, ::-1].reshape(-1).copy()
+
+    def port_names(self, most: int) -> list[str]:
+        """Every port, by the nodes it leads from and to; every node with all its ports, where they are more."""
+        return list(self.names) if self.ports > most else led(self.names, *self.port_ends())
 
     def link_name(self, link: int) -> str:
         return f"{self.names[self.ends[link, 0]]}-{self.names[self.ends[link, 1]]}"

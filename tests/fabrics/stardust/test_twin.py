@@ -30,6 +30,14 @@ def fabrics(draw, **more):
     )  # fmt: skip
 
 
+def links_agree(fabric, seen, twin, run_until):
+    """Every link has sent as long in the twin at the moment of every sample."""
+    for time, busy in zip(seen.samples["time_ps"].tolist(), seen.samples["busy_ps"].tolist(), strict=True):
+        run_until(time)
+        if len(twin.links) == len(fabric.lines()):
+            assert busy == [twin.worked(link, time) for link in twin.links]
+
+
 LOADS = st.sampled_from([0.2, 0.7, 0.95, 1.4])
 SLOTS = st.integers(50, 400)
 TRAFFIC = st.one_of(
@@ -46,8 +54,9 @@ def test_kernel_and_twin_agree_on_traffic_without_hosts(fabric, traffic, seed):
     demand = traffic.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
     run, twin = fabric.prepare(demand, seed=seed), Fabric(fabric, demand, seed)
     run.advance()
-    twin.run_open(1 << 62)
     seen = run.observe()
+    links_agree(fabric, seen, twin, twin.run_open)
+    twin.run_open(1 << 62)
     assert seen.fingerprint == str(twin.print)
     assert (seen.carried["entered"], seen.carried["arrived"]) == (twin.entered, twin.arrived)
     assert run.state.took.tolist() == twin.took
@@ -70,8 +79,9 @@ def tables(draw, nodes):
 def agree(fabric, flows, seed):
     run, twin = fabric.prepare(flows, seed=seed), Fabric(fabric, flows, seed)
     run.advance()
-    twin.run()
     seen = run.observe()
+    links_agree(fabric, seen, twin, twin.run)
+    twin.run()
     assert seen.fingerprint == str(twin.print)
     assert seen.finish.tolist() == twin.finish
     assert (seen.carried["entered"], seen.carried["arrived"]) == (twin.entered, twin.arrived)

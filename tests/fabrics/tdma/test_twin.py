@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from graphs import waiting
 from weft.engine import fingerprint
+from weft.engine.series import Series
 from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.kernel import DONE
 from weft.fabrics.tdma.packets import Window, carry
@@ -50,6 +51,9 @@ def same(core, room):
              Count.SHARED: room.shared, Count.GIVEN: room.granted, Count.ABSENT: room.absent,
              Count.BEYOND: room.beyond, Count.UNUSED: room.unused}  # fmt: skip
     assert {k.name: int(count[k]) for k in pairs} == {k.name: value for k, value in pairs.items()}
+    for p, lines in enumerate(core.state.lines.tolist()):
+        for (busy, idle, *_), line in zip(lines, (room.links.lines[p], room.aside[p]), strict=True):
+            assert busy - idle == line.until(1 << 62)
 
 
 CASES = {
@@ -120,6 +124,23 @@ def test_the_kernel_sends_what_its_twin_sends(case):
         same(core, room)
         assert -1 not in room.finish, case
         assert room.shared > 2 or not fabric.share
+
+
+@pytest.mark.parametrize("case", ["tree", "no guard", "cut through", "short", "small flows meet", "spilling", "core"])
+def test_ports_have_sent_as_long_in_the_twin_at_every_sample(case):
+    fabric = TDMA(**CASES[case])
+    flows = drawn(fabric.nodes, 3, **({"count": 120, "most": 80 * KB} if fabric.share else {}))
+    run, room = fabric.prepare(flows, seed=3), Room(fabric, flows, 3)
+    run.series = Series(310 * us, fabric.nodes)  # in the midst of slots
+    run.advance()
+    samples = run.observe().samples
+    kept = fabric.reserve / (fabric.network.rate + fabric.reserve)
+    for time, busy in zip(samples["time_ps"].tolist(), samples["busy_ps"].tolist(), strict=True):
+        room.run(time)
+        for p, sent in enumerate(busy):
+            slots, beside = room.links.lines[p].until(time), room.aside[p].until(time)
+            assert abs(sent - (slots + (beside - slots) * kept[p])) < 1
+    assert len(samples["time_ps"]) > 50 and sum(busy) > 0
 
 
 @pytest.mark.parametrize("case", ["link", "core", "host link", "links and managers"])

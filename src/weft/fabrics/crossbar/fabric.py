@@ -246,6 +246,10 @@ class Crossbar(Fabric):
 
         return layout.places(self)
 
+    def lines(self):
+        """Every output, which sends a cell in a slot or none."""
+        return [f"output {j}" for j in range(self.nodes)]
+
     def follow(self, demand, f, *, seed, until):
         """Steps of flow f, cell by cell, from the twin."""
         from weft.fabrics.crossbar.follow import follow

@@ -91,6 +91,7 @@ class CrossbarRun(Run):
             "waiting": self.inside,
             "lost": counts[Count.LOST] + counts[Count.LINE_BUSY],
             "queued": self.gathered(layout.queued(self.fabric, self.state)),
+            "busy_ps": self.averaged(self.state.per_output * self.fabric.slot, np.arange(self.fabric.nodes)),
         }
 
     @property

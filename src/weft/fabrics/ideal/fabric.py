@@ -54,6 +54,8 @@ class Ideal(Fabric):
 
         return IdealRun(self, demand, seed)
 
+    no_lines = "it has none but those of nodes, of which heat shows how much they receive"
+
     def follow(self, demand, f, *, seed, until):
         """When the rate of flow f changed, and why, from the twin."""
         from weft.fabrics.ideal.follow import follow

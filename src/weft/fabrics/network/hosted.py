@@ -30,11 +30,12 @@ class Hosted(Fabric):
         return self.link * self.payload / self.wire_size
 
     def queues(self) -> list[str]:
-        """Every port, by the nodes it leads from and to; every node with all its ports, where ports are too many."""
-        graph = self.graph
-        if graph.ports > QUEUES:
-            return list(graph.names)
-        return [f"{graph.names[a]} to {graph.names[b]}" for a, b in zip(*graph.port_ends(), strict=True)]
+        """Every port, or every node with all its ports."""
+        return self.graph.port_names(QUEUES)
+
+    def lines(self) -> list[str]:
+        """The same: a port is the sending end of a link."""
+        return self.queues()
 
 
 class HostedRun(Run):

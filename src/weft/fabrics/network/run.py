@@ -104,17 +104,14 @@ class NetworkRun(HostedRun):
         if self.world["lazy"]:  # what a port has chosen since is not known yet, but how long it took
             bits = 8.0 * (ports["bytes"] + ports["bytes_high"].astype(np.int64))
             busy = busy + np.maximum(bits * s / ports["rate"] - 1, 0).astype(np.int64)
-        each = waiting, np.minimum(busy, self.now) - idle, np.ones(len(ports), np.int64)
-        if len(ports) > QUEUES:
-            each = tuple(sums(ports["frm"], values, self.fabric.graph.nodes) for values in each)
-        queued, busy, links = each
+        queued = waiting if len(ports) <= QUEUES else sums(ports["frm"], waiting, self.fabric.graph.nodes)
         return {
             "delivered_bytes": self.state.hosts["delivered"],
             "finished": self.finished,
             "waiting": waiting.sum(),
             "lost": self.lost.total,
             "queued": self.gathered(queued),
-            "busy_ps": self.averaged(busy, links),
+            "busy_ps": self.averaged(np.minimum(busy, self.now) - idle, ports["frm"]),
         }
 
     @property

@@ -309,6 +309,8 @@ class Shoal(Fabric):
         """Every node, with all its queues."""
         return [f"node {i}" for i in range(self.nodes)]
 
+    no_lines = "a node sends a cell in every slot, full or empty, and heat shows what reaches each node"
+
     def follow(self, demand, f, *, seed, until):
         """Steps of flow f, cell by cell, from the twin."""
         from weft.fabrics.shoal.follow import follow

@@ -13,9 +13,13 @@ from weft.engine.bits import lowest, prefetch
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
 from weft.fabrics.stardust.state import (
+    ALL,
+    DIGIT,
     FCI,
+    HELD,
     LENGTHS,
     MANY,
+    OTHERS,
     RING,
     ROWS,
     SHORT,
@@ -28,12 +32,15 @@ from weft.fabrics.stardust.state import (
     flying,
     groups,
     lengths,
+    lines,
     link_at,
     links,
     queued,
     ring,
     slack,
+    slots,
     wire,
+    working,
 )
 
 NONE = -1
@@ -211,6 +218,7 @@ def transmit(s, at, lose):
             if link.debt >= s.cell:  # control messages have had this slot
                 link.debt -= s.cell
                 s.skipped += 1
+                working(s)[np.uint64(w), OTHERS] |= np.uint64(1 - (link.dead & 1)) << b
                 continue
             if s.any_paused != 0 and blocked(s, link):
                 s.pauses += 1
@@ -224,8 +232,43 @@ def transmit(s, at, lose):
                 n = send_more(s, k, link, at, lose)
             if n == 1:
                 all_queued[np.uint64(w)] ^= ONE << b
-                link.debt = max(link.debt, 0)
+                if link.debt < 0:
+                    rest(s, k, link)
         bits_on[np.uint64(w)] = sent
+
+
+@part
+def tally(s, at):
+    """Count this slot for every link that has sent in it.
+
+    Digits of 64 counts lie in a word, and what is to be added to them waits until there are two of it: a slot takes one
+    addition on average, and how many it takes depends on nothing but its number (a counter of Harley and Seal).
+    """
+    counts, bits_on, at_work = slots(s), flying(s)[0, at], working(s)
+    s.sent_at = s.now // s.slot
+    for i in range(s.queued_size):
+        w = np.uint64(i)
+        worked = bits_on[w] | at_work[w, OTHERS]
+        at_work[w, ALL], at_work[w, OTHERS] = worked, ZERO
+        slot, p = s.ticks - 1, ZERO
+        while slot & 1 != 0:
+            one, two = counts[w, p, DIGIT], counts[w, p, HELD]
+            odd = one ^ two
+            counts[w, p, DIGIT] = odd ^ worked
+            worked = (one & two) | (odd & worked)
+            slot >>= 1
+            p += ONE
+        counts[w, p, HELD] = worked
+
+
+@part
+def rest(s, k, link):
+    """Link k has nothing more to send: the time that short cells have left it in this slot is idle."""
+    if link.dead & 1 == 0:
+        line = lines(s)[k]
+        line.left, line.at = min(-np.int64(link.debt), s.cell), s.now // s.slot
+        line.idle += line.left
+    link.debt = 0
 
 
 @part

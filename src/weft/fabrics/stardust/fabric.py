@@ -14,7 +14,7 @@ from weft.fabrics.network.hosted import Hosted
 from weft.fabrics.stardust import bounds
 from weft.fabrics.stardust.wiring import NOWHERE, Routes, Wiring, wire
 from weft.hosts.settings import Nic, Settings, settings
-from weft.topology.graph import Topology, build
+from weft.topology.graph import Topology, build, led
 from weft.units import MB, Gbps, Mbps, Rate, Size, Tbps, Time, ns, param, s, show_number, show_size, us, wire_time
 from weft.wire.stardust import ADAPTERS, HEADER
 from weft.workload.flows import Flows
@@ -401,7 +401,7 @@ class Stardust(Hosted):
 
         wiring, flows = self.wiring, len(demand)
         abreast = 1 if isinstance(demand, Cells) else bounds.abreast(self)
-        each = st.LINK.itemsize + 8 * st.RING + 4
+        each = st.LINK.itemsize + 8 * st.RING + 4 + st.LINE.itemsize + st.SLOTS // 4
         queues = (
             (self.nodes if self.per_source else self.edges)
             * self.nodes
@@ -425,7 +425,7 @@ class Stardust(Hosted):
         names = [f"adapter {v}" if v < adapters else f"element {v - adapters}" for v in range(wiring.devices)]
         if 2 * wiring.cables > QUEUES:
             return names
-        return [f"{names[a]} to {names[b]}" for a, b in zip(*wiring.ends, strict=True)]
+        return led(names, *wiring.ends)
 
     def follow(self, demand, f, *, seed, until):
         """Steps of flow f, packet by packet and cell by cell, from the twin."""

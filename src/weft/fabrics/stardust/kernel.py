@@ -46,15 +46,20 @@ from weft.fabrics.stardust.element import (
     leave,
     look,
     next_link,
+    tally,
     transmit,
     worth,
 )
 from weft.fabrics.stardust.state import (
+    ALL,
     CREDIT,
+    DIGIT,
     DOWN,
     EXPIRY,
+    HELD,
     LEFT,
     MOST_ADAPTERS,
+    OTHERS,
     PAUSE,
     REQUEST,
     TICK,
@@ -70,6 +75,7 @@ from weft.fabrics.stardust.state import (
     keep,
     latency,
     lengths,
+    lines,
     link_at,
     links,
     members,
@@ -79,6 +85,7 @@ from weft.fabrics.stardust.state import (
     ports,
     queued,
     slack,
+    slots,
     stash,
     streams,
     table,
@@ -87,6 +94,7 @@ from weft.fabrics.stardust.state import (
     voq_at,
     voqs,
     wire,
+    working,
 )
 from weft.hosts import loop, nic
 from weft.hosts.dcqcn import DCQCN
@@ -98,7 +106,7 @@ from weft.hosts.tcp import TCP
 from weft.workload.traffic import MEMBERS
 from weft.workload.traffic import ONE as WHOLE
 
-__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "disturb", "mend", "renew")
+__all__ = ("DONE", "GROW_ROWS", "GROW_SLOTS", "PAUSED", "advance", "cut", "disturb", "measure", "mend", "renew")
 
 _32, _LOW = np.uint64(32), np.uint64(WHOLE - 1)
 _WHOLE = np.int64(WHOLE)
@@ -250,6 +258,7 @@ def lose(s, k, link, cell):
         s.lost_link += 1
     elif np.int64(word(word(np.uint64(s.error_key), k), s.now // s.slot) >> _32) < s.noise:
         s.lost_error += 1
+        working(s)[k >> 6, OTHERS] |= ONE << (np.uint64(k) & np.uint64(63))
     else:
         return False
     miss(s, cell)
@@ -268,6 +277,7 @@ def tick(s, r):
     pass_on(s, at, t)
     inject(s, t)
     transmit(s, at, lose)
+    tally(s, at)
     if t >= s.look_at:
         look(s)
         charge(s)
@@ -552,6 +562,27 @@ def advance(world, until: int, budget: int) -> int:
     if world["open_loop"][0]:
         return advance_open(world, until, budget)
     return _KERNELS[world["transport"][0]](world, until, budget)
+
+
+@bare
+def measure(world, sent):
+    """Write how long every link has sent until now, in ps, into `sent`."""
+    s = world[0]
+    counts, all_lines, at_work = slots(s), lines(s), working(s)
+    now, end = s.now * s.cell // s.slot, (s.sent_at + 1) * s.cell  # in bytes of a link
+    for k in range(s.links_size):
+        w, b = k >> 6, np.uint64(k & 63)
+        busy, p = np.int64(0), 0
+        while s.ticks >> p != 0:  # see `tally`
+            busy += np.int64(counts[w, p, DIGIT] >> b & ONE) << p
+            if s.ticks >> p & 1 != 0:
+                busy += np.int64(counts[w, p, HELD] >> b & ONE) << p
+            p += 1
+        line = all_lines[k]
+        busy = busy * s.cell - line.idle
+        if at_work[w, ALL] >> b & ONE != ZERO:
+            busy -= max(end - now - (line.left if line.at == s.sent_at else 0), 0)
+        sent[k] = busy * s.slot // s.cell
 
 
 # failures

@@ -56,6 +56,8 @@ class Link:
     down: bool
     queue: deque = field(default_factory=deque)
     debt: int = 0
+    sent: int = 0  # bytes in slots before the last one …
+    last: tuple = (0, 0)  # … which this is, and the bytes in it
     dead: bool = False
     noisy: bool = False
 
@@ -605,6 +607,7 @@ class Fabric(Hosts):
                 continue
             if link.debt >= fabric.cell:
                 link.debt -= fabric.cell
+                self.work(link, slot, fabric.cell)
                 continue
             up, down = self.paused.get(link.to, (False, False))
             if down or (up and not link.down):
@@ -618,8 +621,19 @@ class Fabric(Hosts):
                 place += 1
             if place == self.abreast:
                 link.debt = max(link.debt, -fabric.cell)
+            self.work(link, slot, fabric.cell if link.queue else fabric.cell + max(min(link.debt, 0), -fabric.cell))
             if not link.queue:
                 link.debt = max(link.debt, 0)
+
+    def work(self, link, slot, size):
+        """A link that is up sends for as long as so many bytes take: all of its slot, if something waits behind."""
+        if not link.dead:
+            link.sent, link.last = link.sent + link.last[1], (slot, size)
+
+    def worked(self, link, now):
+        """ps until `now` in which a link has sent."""
+        cell, length, (slot, size) = self.stardust.cell, self.stardust.slot, link.last
+        return (link.sent + min(size, now * cell // length - slot * cell)) * length // cell
 
     def put(self, link, slot, place):
         """The first cell of a queue goes on the wire, first in its slot or behind short ones."""

@@ -67,6 +67,7 @@ class StardustRun(HostedRun):
     def compile(self):
         world = self.state.world
         kernel.advance(world, 0, 0)
+        kernel.measure(world, np.empty(len(self.state.links), np.int64))
         if self.moments:
             kernel.cut.compile((typeof(world), types.int64))
             kernel.mend.compile((typeof(world), types.int64))
@@ -100,7 +101,15 @@ class StardustRun(HostedRun):
             "waiting": int(waiting.sum()),
             "lost": self.lost.total,
             "queued": self.gathered(queued),
+            "busy_ps": self.averaged(self.sent, links["frm"]),
         }
+
+    @property
+    def sent(self):
+        """(links,) int64: ps in which each has sent cells, or control messages that held cells up."""
+        out = np.empty(len(self.state.links), np.int64)
+        kernel.measure(self.state.world, out)
+        return out
 
     @property
     def delivered(self):
@@ -353,7 +362,8 @@ class StardustRun(HostedRun):
             for name in names:
                 yield f"{table}.{name}", given[table][name], low, high
         for name, low, high in (("free_cell", -1, cells - 1), ("used_cells", 0, cells), ("free_burst", -1, many - 1),
-                                ("used_bursts", 0, many), ("applied", -1, 1 << 62)):  # fmt: skip
+                                ("used_bursts", 0, many), ("applied", -1, 1 << 62),
+                                ("ticks", 0, (1 << st.SLOTS) - 2)):  # fmt: skip
             yield name, given["world"][name], low, high
         for name, words in (("ring", given["ring"]), ("wire", given["wire"]), ("cells", given["cells"]["word"])):
             yield name, words & np.uint64((1 << st.ROWS) - 1), 0, many - 1

@@ -30,6 +30,9 @@ MOST_ADAPTERS = 1 << ADDRESS
 WAITS = 1 << 12  # classes of latency, in slots, the last for all that is longer
 RING = 32  # cells of a queue that lie in its ring
 LENGTHS = 1 << 10  # the same of queues, in cells
+SLOTS = 48  # digits of the count of slots in which a link has sent …
+DIGIT, HELD = 0, 1  # … and at each place what is to be added, if slots so far have that digit too
+ALL, OTHERS = 0, 1  # links that send: all; those that sent a control message or a cell that was lost, until counted
 FULL = 1 << 10  # of an adapter's rate of credits, in parts of which congestion takes some
 
 LINK = np.dtype(
@@ -45,6 +48,13 @@ LINK = np.dtype(
         ("down", "u1"),  # 1 if it leads down
         ("place", "u1"),  # in its ring, of the first cell
         ("tier", "u1"),  # of its upper end
+    ]
+)
+LINE = np.dtype(
+    [
+        ("idle", "i8"),  # bytes for which a link that had sent a short cell found nothing behind it in that slot …
+        ("left", "i8"),  # … the last time
+        ("at", "i8"),  # slot
     ]
 )
 CELL = np.dtype([("word", "u8"), ("next", "i4"), ("", "i4")])
@@ -170,7 +180,7 @@ PLACES = (
         "broken",
     ),
     ("free_cell", "used_cells", "free_burst", "used_bursts", "bursts_alive"),
-    ("window_at", "period_at", "look_at"),
+    ("window_at", "period_at", "look_at", "sent_at"),
 )
 COUNTERS = (
     ("ticks", "hops", "entered", "arrived", "lost_link", "lost_route", "skipped", "marks", "pauses", "overflows"),
@@ -186,6 +196,7 @@ KEYS = ("control_key", "error_key", "unit_key", "end_key", "fanout_key", "member
 NUMBERS = sum((*PARAMETERS, *PLACES, *COUNTERS, KEYS), ())
 OWN_TABLES = (
     *("links", "ring", "cells", "wire", "flying", "queued", "slack", "table", "groups", "choices"),
+    *("slots", "working", "lines"),
     *("voqs", "bursts", "ports", "adapters_", "devices", "asking", "sending", "latency", "lengths"),
     *("far", "aloft", "keep", "other", "streams", "members", "took", "picked", "stash"),
     *("gates", "targets"),
@@ -205,6 +216,9 @@ class StardustState(hosts.Arrays):
     flying: np.ndarray  # (abreast, hop, L / 64) uint64  a bit for each of them
     queued: np.ndarray  # (L / 64,) uint64  a bit for each queue that is not empty
     slack: np.ndarray  # (L,) int32  bytes of memory that its short cells leave of those of as many whole ones
+    slots: np.ndarray  # (L / 64, SLOTS, 2) uint64  slots in which each has sent: of 64 counts, the lowest digits first
+    working: np.ndarray  # (L / 64, 2) uint64  a bit for each that sends in slot `sent_at`, see ALL and OTHERS
+    lines: np.ndarray  # (L,) LINE
     table: np.ndarray  # (devices * a,) int32  group of links that lead from a device to an adapter
     groups: np.ndarray  # (groups,) GROUP
     choices: np.ndarray  # int32  links of groups, in the order in which they are walked
@@ -266,6 +280,21 @@ def queued(s):
 @view
 def slack(s):
     return carray(pointer(s.slack_at), (s.slack_size,), np.int32)
+
+
+@view
+def slots(s):
+    return carray(pointer(s.slots_at), (s.slots_size, SLOTS, 2), np.uint64)
+
+
+@view
+def working(s):
+    return carray(pointer(s.working_at), (s.working_size, 2), np.uint64)
+
+
+@view
+def lines(s):
+    return carray(pointer(s.lines_at), (s.lines_size,), LINE)
 
 
 @view

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from weft import failures, random
+from weft.engine.series import QUEUES
 from weft.errors import BadInput, require
 from weft.fabrics.base import Fabric
 from weft.fabrics.network.failures import plan
@@ -258,6 +259,10 @@ class TDMA(Fabric):
     def queues(self):
         """Every host, which holds what it has not been granted a slot for; switches hold next to nothing."""
         return [f"host {i}" for i in range(self.nodes)]
+
+    def lines(self):
+        """Every port, or every node with all its ports."""
+        return self.network.graph.port_names(QUEUES)
 
     def follow(self, demand, f, *, seed, until):
         """Steps of flow f, slot by slot, from the twin."""

@@ -15,7 +15,7 @@ from weft.engine.fingerprint import fold
 from weft.engine.jit import bare, part
 from weft.engine.random import below, word
 from weft.fabrics.tdma.schedulers.roundrobin import fill_slots
-from weft.fabrics.tdma.state import GO, NEVER, STOP, Count, Number
+from weft.fabrics.tdma.state import ASIDE, BUSY, GAP, GO, IDLE, IN_SLOTS, LAST, NEVER, SINCE, STOP, Count, Number
 
 REACHED, PAUSED, DONE, PLAN = 0, 1, 2, 100  # why `cycles` returned; PLAN: the next round's schedule is wanted
 REACTIONS, LOSSES = 0x74646D01, 0x74646D02  # streams of what is drawn for each frame
@@ -192,6 +192,7 @@ def _aside(f, start, i, j, fixed, state):
         if p < 0:
             break
         begin = max(at, state.beside[p])
+        _work(state.lines[p, ASIDE], begin, length, state.count[Count.CYCLE])
         state.beside[p] = begin + length
         at = begin + (first if store else 0) + fixed.delay[p]
         end = begin + length + fixed.delay[p]
@@ -201,6 +202,20 @@ def _aside(f, start, i, j, fixed, state):
     state.count[Count.DELIVERED] += size
     state.count[Count.NOW] = max(state.count[Count.NOW], end)
     _ended(f, end, state.count, state.finish, state.fingerprint, state.waits, state.successors)
+
+
+@part
+def _work(line, begin, took, cycle):
+    """Note that a port sends for so long, from `begin` on or after what it sends.
+
+    It counts as at once after what the port has sent in this cycle: of two spells at most something is still to come.
+    """
+    if begin > line[BUSY] and line[LAST] != cycle + 1:
+        line[GAP] = begin - line[BUSY]
+        line[IDLE] += line[GAP]
+        line[BUSY] = line[SINCE] = begin
+    line[BUSY] += took
+    line[LAST] = cycle + 1
 
 
 @part
@@ -477,6 +492,7 @@ def _stream(c, i, j, begin, end, bytes_, path, speed, fixed, state):
             final += _give_way(c, j, at, served, last, final, tip, step, whole, fixed, state)
         if whole > pace:  # what a faster sender piles up
             count[Count.QUEUE] = max(count[Count.QUEUE], (final - last) * wire // whole)
+        _work(state.lines[p, IN_SLOTS], served, (packets - 1) * whole + tip, count[Count.CYCLE])
         state.coming[p], state.busy[p] = last, final + tip
         at = served + (first if store else 0) + fixed.delay[p]
         prior = second + (whole if store else 0) + fixed.delay[p]
@@ -606,6 +622,7 @@ def _emit(h, ring, low, many, fixed, state, parcels):
             parcels.size[best] = parcels.sent[best]
             continue
         bytes_ = min(mtu, parcels.size[best] - parcels.sent[best])
+        _work(state.lines[own, IN_SLOTS], begin, fixed.packet[rate, bytes_], state.count[Count.CYCLE])
         state.busy[own] = begin + fixed.packet[rate, bytes_]
         state.coming[own] = begin
         parcels.free[best] = begin + fixed.packet[state.speed[ring, low + best], bytes_]
@@ -670,6 +687,7 @@ def _together(c, ring, low, high, fixed, state, parcels):
         count[Count.QUEUE] = max(count[Count.QUEUE], held)
         took = fixed.packet[fixed.pace[p], bytes_]
         begin = now + queue
+        _work(state.lines[p, IN_SLOTS], begin, took, count[Count.CYCLE])
         state.busy[p], state.coming[p] = begin + took, now
         final = hop + 1 == state.path.shape[2] or state.path[ring, g, hop + 1] < 0
         parcels.time[m] = begin + (took if store or final else 0) + fixed.delay[p]

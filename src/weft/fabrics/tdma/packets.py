@@ -5,6 +5,7 @@ packets too, and this is their twin. Packets that are somewhere at the same mome
 """
 
 import heapq
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -34,6 +35,26 @@ class Outcome(NamedTuple):
     cut: int  # payload that met a port that is down
 
 
+@dataclass
+class Line:
+    """When a port has sent: spells of work, one for each cycle, or for several without a rest between."""
+
+    spells: list[list[int]] = field(default_factory=list)  # [begin, end] ps
+    cycle: int | None = None
+
+    def work(self, cycle: int, begin: int, took: int) -> None:
+        """It sends for so long, from `begin` on or after what it sends."""
+        if self.spells and (cycle == self.cycle or begin <= self.spells[-1][1]):
+            self.spells[-1][1] += took
+        else:
+            self.spells.append([begin, begin + took])
+        self.cycle = cycle
+
+    def until(self, now: int) -> int:
+        """ps before `now` in which it has sent."""
+        return sum(max(min(end, now) - begin, 0) for begin, end in self.spells)
+
+
 @dataclass(kw_only=True)
 class Links:
     """Ports, and until when each is busy: what windows of later slots find."""
@@ -46,6 +67,8 @@ class Links:
     store: bool
     down: set[int] = field(default_factory=set)
     busy: dict[int, int] = field(default_factory=dict)
+    lines: dict[int, Line] = field(default_factory=lambda: defaultdict(Line))
+    cycle: int = 0
 
     def of(self, values, port: int) -> int:
         """What a port has, where all may have the same."""
@@ -90,6 +113,7 @@ def carry_over(links: Links, windows: list[Window]) -> Outcome:
             dropped += 1
             continue
         most = max(most, queued)
+        links.lines[port].work(links.cycle, now + wait, links.time(payload, port))
         links.busy[port] = now + wait + links.time(payload, port)
         whole = links.store or hop + 1 == len(path)
         there = (links.busy[port] if whole else now + wait) + links.of(links.delay, port)
@@ -110,6 +134,7 @@ def _emitted(links, windows, src, sent):
             own.remove(w)
             continue
         payload = min(left, links.mtu)
+        links.lines[port].work(links.cycle, begin, links.time(payload, port))
         links.busy[port] = begin + links.time(payload, port)
         free[w] = begin + wire_time(payload + links.overhead, window.rate or links.of(links.rate, port))
         sent[w] += payload

@@ -1,6 +1,6 @@
 """The twin of the kernel: the real manager and agents, one frame and one stream at a time."""
 
-from collections import deque
+from collections import defaultdict, deque
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from weft.fabrics.tdma.fabric import TDMA
 from weft.fabrics.tdma.hosts import visible
 from weft.fabrics.tdma.kernel import LOSSES, REACTIONS
 from weft.fabrics.tdma.manager import LATE, Manager, Report, by_switch, rotation
-from weft.fabrics.tdma.packets import Links, Window, carry_over
+from weft.fabrics.tdma.packets import Line, Links, Window, carry_over
 from weft.units import wire_time
 from weft.wire.pfc import FRAME, GAP
 
@@ -46,6 +46,7 @@ class Room:
         self.begun = [-1] * len(self.flows)
         self.found: dict[int, tuple] = {}  # port -> what a frame finds there, see _held
         self.beside: dict[int, int] = {}  # the same for short flows
+        self.aside: dict[int, Line] = defaultdict(Line)
         self.print_ = Fingerprint()
         self.streams: list[tuple] = []  # (src, dst, begin, end, bytes offered, path, bytes arrived, ps)
         self.overlaps = self.interleaved = self.queue = self.dropped = self.stranded = self.unused = self.sent = 0
@@ -365,6 +366,7 @@ class Room:
                 final += self._give_way(c, j, port, at, begun, last, final, tip, step)
             if whole > pace:
                 self.queue = max(self.queue, (final - last) * (mtu + fabric.overhead) // whole)
+            self.links.lines[port].work(c, begun, sum(self.links.time(payload, port) for payload in packets))
             self.links.busy[port], self.coming[port] = final + tip, last
             delay = self.links.of(self.links.delay, port)
             at = begun + (self.links.time(packets[0], port) if stored else 0) + delay
@@ -390,6 +392,7 @@ class Room:
             size = min(size, waits - taken.get((i, j), 0))
             taken[i, j] = taken.get((i, j), 0) + size
             windows.append(Window(i, start, end, size, path, rate))
+        self.links.cycle = c
         seen = carry_over(self.links, windows)
         self.queue = max(self.queue, seen.queue)
         self.cut += seen.cut
@@ -445,5 +448,6 @@ class Room:
         for port in path:
             begun = max(at, self.beside.get(port, 0))
             self.beside[port] = begun + sum(times)
+            self.aside[port].work(self.cycle, begun, sum(times))
             at = begun + (times[0] if self.fabric.switching == "store" else 0) + int(delays[port])
         self._done(f, self.beside[path[-1]] + int(delays[path[-1]]))

@@ -223,7 +223,19 @@ class TdmaRun(Run):
             "waiting": int(waiting.sum()) // mtu,
             "queued": self.gathered(waiting // mtu),
             "lost": sum(int(count[which]) // mtu for which in CAUSES.values()),
+            "busy_ps": self.averaged(self.sent, self.fabric.network.graph.port_ends()[0]),
         }
+
+    @property
+    def sent(self):
+        """(ports,) int64: ps in which each has sent; what is kept for short flows counts for its share of the rate."""
+        kept, (busy, idle, since, gap, _) = self.fabric.reserve, self.state.lines.T
+        coming = self.now < since
+        until, idle = np.where(coming, since - gap, busy), np.where(coming, idle - gap, idle)
+        slots, beside = np.minimum(until, self.now) - idle
+        if not kept:
+            return slots
+        return slots + ((beside - slots) * (kept / (self.fabric.network.rate + kept))).astype(np.int64)
 
     def monitors(self, thorough=True):
         count = self.state.count
@@ -276,8 +288,8 @@ class TdmaRun(Run):
         yield "heaped", given["count"][Count.HEAPED], 0, max(len(given["waits"]), 0)
         yield from calendar.limits(given["waits"], self.state.waits, len(self.state.successors))
         yield "successors", np.abs(given["successors"].astype(np.int64) - self.state.successors), 0, 0
-        for name in ("left", "got", "held", "read", "done", "busy", "coming", "beside", "given", "behind", "wrote",
-                     "written", "load", "hurry", "stream", "opened"):  # fmt: skip
+        for name in ("left", "got", "held", "read", "done", "busy", "coming", "beside", "lines", "given", "behind",
+                     "wrote", "written", "load", "hurry", "stream", "opened"):  # fmt: skip
             yield name, given[name], 0, 1 << 62
         for name in ("begun", "finish", "used", "seen", "heard", "rounds"):
             yield name, given[name], -1, 1 << 62

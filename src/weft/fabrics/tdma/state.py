@@ -8,6 +8,10 @@ import numpy as np
 STOP, GO = 0, 1  # frames of a cycle
 NEVER = 1 << 62  # ps, and bytes without a limit
 
+BUSY, IDLE, SINCE, GAP, LAST = range(5)  # of `lines`: when its last spell of work is over, how long it was idle until
+#                                         then, when that spell began, how long it was idle just before, and its cycle
+IN_SLOTS, ASIDE = 0, 1  # of `lines` too: what a port sends in slots, and in the rate that is kept for short flows
+
 Number = IntEnum(
     "Number",
     "HOSTS SLOTS SLOT GUARD CYCLE PERMIT LEAD AGE COMPUTE SPACING TRANSIT LAG JITTER LOSS MTU OVERHEAD STORE BUFFER "
@@ -84,6 +88,7 @@ class TdmaState(NamedTuple):
     used: np.ndarray  # (ports,) int64  the last cycle that granted a port
     load: np.ndarray  # (ports,) int64  bytes that it granted there
     beside: np.ndarray  # (ports,) int64  as busy, for short flows
+    lines: np.ndarray  # (ports, 2, 5) int64  ps in which a port sent; what it sends in a cycle counts as one spell
     dead: np.ndarray  # (n,) bool  hosts that are down
     down: np.ndarray  # (ports,) bool  ports of links that are down
     severed: np.ndarray  # (n, n) bool  pairs that the manager knows to have no way between them
@@ -114,7 +119,7 @@ def zeros(n: int, table, ports: int, ring: int, most: int, hops: int) -> TdmaSta
         "count": len(Count), "left": square, "behind": square, "wrote": square, "written": square, "got": square,
         "held": square, "read": square, "head": square, "tail": square, "next": flows, "done": flows, "begun": flows,
         "finish": flows, "busy": ports, "coming": ports,
-        "stream": (ports, 6), "opened": n, "used": ports, "load": ports, "beside": ports,
+        "stream": (ports, 6), "opened": n, "used": ports, "load": ports, "beside": ports, "lines": (ports, 2, 5),
         "waiting": square, "room": square, "due": square, "hurry": square, "seen": n, "heard": n, "rounds": ring,
         "many": ring, "given": grants,
     }  # fmt: skip
