@@ -66,11 +66,11 @@ setup: $(READY)
 $(BASE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	@touch $@
 
 $(READY): $(BASE) examples/fluid/pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[cluster,rtl,wire]' --editable examples/fluid --group dev
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[cluster,rtl,wire]' --editable examples/fluid --group dev
 	@command -v g++ >/dev/null || command -v clang++ >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get install --quiet --yes g++; } || \
 	  echo "no C++ compiler: gates run in Amaranth's simulator, some thousand times slower"
