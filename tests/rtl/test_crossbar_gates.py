@@ -151,15 +151,6 @@ def test_what_was_built_is_not_built_again(monkeypatch):
     Simulation(Switch(ports=4, depth=2, width=16)).close()
 
 
-def test_a_missing_tool_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setattr(tools, "find_spec", lambda name: None)
-    with pytest.raises(
-        BadInput, match=r"^pyosys must be installed for this \(pip install 'weft\[rtl\]'\), not missing$"
-    ):
-        tools.yosys("help")
-    assert not tools.compiled()
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -113,6 +113,7 @@ def given_of(design) -> dict:
 
 
 def _check(name, cls):
+    from weft.rtl import tools
     from weft.rtl.designs import DRIVES
     from weft.rtl.simulate import ENGINES
 
@@ -123,6 +124,9 @@ def _check(name, cls):
     def call(*, seed, vcd, engine, json, **given):
         require(engine is None or engine in ENGINES, "engine", f"one of {', '.join(ENGINES)}", engine)
         design, driven = flags.build(given), drive.build(given)
+        tools.amaranth()
+        if engine is None and (lacking := tools.lacking()):
+            say(f"{lacking} is missing: Amaranth's own simulator serves, some thousand times slower")
         report = driven.check(design, seed=options.seed(seed), vcd=vcd, engine=engine)
         if json:
             print_json(report.data())

