@@ -110,11 +110,10 @@ def _cast_out(s, src):
 
 @hot
 def _occupy(lines_, k, now, took):
-    """Let port k send a broadcast after what it has."""
-    if lines_[k, BUSY] < now:
-        lines_[k, IDLE] += now - lines_[k, BUSY]
-        lines_[k, BUSY] = now
-    lines_[k, BUSY] += took
+    """Let port k send a broadcast after what it has. Without a branch: whether it waits for one is as good as drawn."""
+    idle = max(now - lines_[k, BUSY], 0)
+    lines_[k, IDLE] += idle
+    lines_[k, BUSY] += idle + took
 
 
 @hot
