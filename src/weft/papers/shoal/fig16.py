@@ -43,7 +43,7 @@ def draw(table):
 
 
 def _maximum(key):
-    """Maxima of single runs, at a load that is not printed: a quarter more may be another load, and no more than that."""
+    """Maxima of single runs, at a load that is not printed: a quarter more may be another load, no more."""
 
     def check(table):
         theirs = printed("fig16")[key]
