@@ -10,11 +10,13 @@ left out. The last column says whether all flows ended at the same moments. `--q
 
 `--without` runs tables in which nobody waits with a copy of the source as well, from which every question about waiting
 is cut out, in processes of their own that take turns with ours: what the mechanism costs those who do not use it.
-`--before DIR` does the same with the sources in DIR/src, an older checkout.
+`--before DIR` does the same with the sources in DIR/src, an older checkout. `--count` asks for instructions in place of
+seconds, which Valgrind counts: how long some take depends on where the compiler puts them, how many there are does not.
 """
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +28,7 @@ from time import process_time
 import numpy as np
 
 import weft
+from weft.engine.loop import LARGEST, MORE
 from weft.units import KB, ms, ns, us
 from weft.workload import Flows, Poisson
 
@@ -132,17 +135,24 @@ def without(home):
         path.write_text(text)
 
 
+FREE = {
+    "shoal of 64": weft.Shoal(nodes=64),
+    "crossbar of 16": weft.Crossbar(ports=16),
+    "ndp, 64 hosts": weft.Packet(hosts=64, transport="ndp"),
+    "dctcp, 64 hosts": weft.Packet(hosts=64, transport="dctcp"),
+}
+
+
+def small_flows(fabric, count):
+    """A table in which nobody waits: small flows, so that their ends count."""
+    return Poisson(load=0.6, sizes="fixed:1KB", flows=count).draw(nodes=fabric.nodes, link=fabric.link, seed=1)
+
+
 def nobody(quick):
-    """name -> CPU seconds of tables in which nobody waits: many small flows, so that ends count."""
+    """name -> CPU seconds of tables in which nobody waits."""
     spent = {}
-    for name, fabric in (
-        ("shoal of 64", weft.Shoal(nodes=64)),
-        ("crossbar of 16", weft.Crossbar(ports=16)),
-        ("ndp, 64 hosts", weft.Packet(hosts=64, transport="ndp")),
-        ("dctcp, 64 hosts", weft.Packet(hosts=64, transport="dctcp")),
-    ):
-        flows = Poisson(load=0.6, sizes="fixed:1KB", flows=20_000 if quick else 200_000)
-        table = flows.draw(nodes=fabric.nodes, link=fabric.link, seed=1)
+    for name, fabric in FREE.items():
+        table = small_flows(fabric, 20_000 if quick else 200_000)
         timed(fabric, table, 1 * us)
         seconds, seen = min((timed(fabric, table, None) for _ in range(9)), key=lambda taken: taken[0])
         spent[name] = seconds, int(seen.finish.sum())
@@ -167,7 +177,47 @@ def against(folder, quick):
         print(f"{name:34} {ours[0]:10.3f} {theirs[0]:10.3f} {ours[0] / theirs[0]:6.3f}  {same}", flush=True)
 
 
+def only(name, count):
+    """One table of so many flows, in as few strides as can be."""
+    run = FREE[name].prepare(small_flows(FREE[name], int(count)), seed=1)
+    run.compile()
+    while (why := run.step(FAR, LARGEST)) >= MORE:
+        run.grow(why)
+
+
+def instructions(place, name, count) -> int:
+    """How many instructions that takes with the sources in `place`, Python's start and the drawing included."""
+    if shutil.which("valgrind") is None:
+        sys.exit("--count needs valgrind, which is not installed")
+    command = [sys.executable, __file__, "--only", name, str(count)]
+    plain = {
+        "NUMBA_CPU_NAME": "x86-64-v3",
+        "NUMBA_CPU_FEATURES": "",
+        "PYTHONHASHSEED": "0",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    environment = os.environ | plain | {"PYTHONPATH": os.path.join(place, "src")}
+    subprocess.run(command, env=environment, check=True)  # compiles
+    counting = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", *command]
+    told = subprocess.run(counting, env=environment, capture_output=True, text=True, check=True).stderr
+    return int(re.search(r"I +refs: +([0-9,]+)", told)[1].replace(",", ""))
+
+
+def counted(folder):
+    """Print the instructions that a flow takes more in a larger table than in a smaller one, here and there."""
+    here = str(Path(weft.__file__).parents[2])
+    print("nobody waits              instructions a flow, here      there  ratio")
+    for name in FREE:
+        few, many = 4_000, 20_000
+        totals = [[instructions(place, name, flows) for flows in (few, many)] for place in (here, folder)]
+        ours, theirs = ((more - less) / (many - few) for less, more in totals)
+        print(f"{name:34} {ours:19.1f} {theirs:10.1f} {ours / theirs:6.4f}", flush=True)
+
+
 def main():
+    if "--only" in sys.argv[1:]:
+        only(*sys.argv[2:])
+        return
     quick = "--quick" in sys.argv[1:]
     if "--nobody" in sys.argv[1:]:
         print(json.dumps(nobody(quick)))
@@ -175,7 +225,10 @@ def main():
     if "--without" in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as home:
             without(Path(home))
-            against(home, quick)
+            if "--count" in sys.argv[1:]:
+                counted(home)
+            else:
+                against(home, quick)
         return
     print("                                      flows     done   M/s here  M/s without  ratio  events")
     turns = 5 if quick else 9
