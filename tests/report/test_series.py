@@ -97,8 +97,12 @@ def test_a_fabric_without_links_inside_says_why(fabric, why):
 
 def test_a_fabric_without_queues_and_an_old_result_are_told_so():
     result = weft.run(dict(ONE)["ideal"], FAN, seed=1)
-    with pytest.raises(BadInput, match=r"^queues must be in the samples of a result: this fabric has none"):
+    with pytest.raises(BadInput, match=r"^queues must be those of a fabric that has some, which Ideal has not$"):
         queues(result)
+    old = weft.run(weft.TDMA(nodes=8), FAN, seed=1)
+    del old.observation.samples["queued"]
+    with pytest.raises(BadInput, match=r"^queues must be in the samples of a result, which one of an older version"):
+        queues(old)
 
 
 def test_too_many_places_share_rows():

@@ -168,8 +168,10 @@ def _table(result, column, what):
     if what == "links" and not names:
         raise BadInput(f"links must be those of a fabric that tells of them, not of {type(fabric).__name__}: "
                        f"{fabric.no_lines}")  # fmt: skip
+    if not names:
+        raise BadInput(f"{what} must be those of a fabric that has some, which {type(fabric).__name__} has not")
     if column not in samples:
-        raise BadInput(f"{what} must be in the samples of a result: this fabric has none, or the result is too old")
+        raise BadInput(f"{what} must be in the samples of a result, which one of an older version of weft lacks")
     each = samples[column]
     require(len(names) == each.shape[1], what, f"the {len(names)} that the fabric names", each.shape[1])
     return samples["time_ps"], names, each
