@@ -17,6 +17,9 @@ from weft.workload.traffic import Cells
 
 TURNS, CONTROLS = 0x73640001, 0x73640002  # streams: the order of links, and the ways of control messages
 
+LINE = 1 << 33  # ps: the longest wait at a port that is worth a place in the ring of the event queue …
+RING = 15  # … of so many places, as a power of two, for those
+
 
 def levels(fabric) -> int:
     """Classes that are told apart."""
@@ -41,11 +44,13 @@ def lay_out(fabric, demand, seed: int) -> st.StardustState:
     margin = max(1 << 13, n * each + 64)
     rows = 1 << max(15, (4 * margin).bit_length())
     tables = open_loop and demand.keep is not None
-    # what hops of control messages take must be in the ring of the event queue
+    # What hops of control messages take must be in the ring of the event queue, and packets that wait at the port of
+    # their host or of their receiver, of which there are tens of thousands.
     gap = max(fabric.slot // 64, wire_time(64, fabric.link) // n, 1)
-    shift = events.shift_for(gap)
     longest = 2 * fabric.tiers * fabric.hop * fabric.slot + fabric.slot
-    ring = 1 << min(max((longest >> shift).bit_length(), 10), 18)
+    line = 0 if open_loop else min(fabric.settings.max_window * wire_time(fabric.wire_size, fabric.link), LINE)
+    shift = max(events.shift_for(gap), (line >> RING).bit_length())
+    ring = 1 << min(max((max(longest, line) >> shift).bit_length(), 10), 18)
     routes = Tables(wiring, fabric.updates, cold=True).routes() if fabric.cold else fabric.routes
     state = st.StardustState(
         **memory.zeros(
