@@ -64,7 +64,7 @@ def on_machine(run, slot, machine):
             why = group.step({run: slot * run.fabric.slot_time})[0][run]
         if why >= 3:
             run.settle()
-            shape = larger(shape, why - 3)
+            shape = larger(shape, why - 3, run.fabric.nodes)
     return run.back()
 
 

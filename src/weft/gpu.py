@@ -97,7 +97,7 @@ def together(places: list[Place], machine) -> list[str | None]:
                         place.done()
             if wants and waiting:
                 try:
-                    shape = room.larger(shape, wants)
+                    shape = room.larger(shape, wants, waiting[0].session.fabric.nodes)
                     _fits(room, waiting, shape, machine, group)
                     for place in waiting:
                         place.session.run.settle()

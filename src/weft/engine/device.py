@@ -10,8 +10,10 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import config, cuda, njit
+from llvmlite import ir
+from numba import config, cuda, njit, types
 from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
 
 from weft.engine import bits
 
@@ -39,6 +41,62 @@ def set_bits(word):
     return int(word).bit_count()
 
 
+def at(start, k):
+    """Where the k-th word from `start` on lies, less than 2^32: a device adds so in one step, and knows the sign."""
+    return start + k
+
+
+def row_of(array, b):
+    """Row b of an array of two axes."""
+    return array[b]
+
+
+def _sum32(builder, args):
+    short = ir.IntType(32)
+    return builder.add(*(builder.trunc(arg, short) if arg.type.width > 32 else arg for arg in args))
+
+
+def _at(typingctx, start, k):
+    def codegen(context, builder, signature, args):
+        return builder.zext(_sum32(builder, args), ir.IntType(64))
+
+    return types.int64(start, k), codegen
+
+
+def _at_on_cuda(typingctx, start, k):
+    """As `_at`; the optimizer would widen the sum again, and does not look through an instruction of the device."""
+
+    def codegen(context, builder, signature, args):
+        short = ir.IntType(32)
+        same = ir.InlineAsm(ir.FunctionType(short, [short]), "mov.b32 $0, $1;", "=r,r")
+        return builder.zext(builder.call(same, [_sum32(builder, args)]), ir.IntType(64))
+
+    return types.int64(start, k), codegen
+
+
+def _row_on_cuda(typingctx, array, b):
+    """As `row_of`; else the optimizer would add the row to every index, in place of adding it to the address once."""
+    row = types.Array(array.dtype, 1, "C")
+
+    def codegen(context, builder, signature, args):
+        from numba.cuda.np.arrayobj import make_array, populate_array
+
+        given, long = make_array(signature.args[0])(context, builder, args[0]), ir.IntType(64)
+        step, count = builder.extract_value(given.strides, 0), builder.extract_value(given.shape, 1)
+        where = builder.add(builder.ptrtoint(given.data, long), builder.mul(args[1], step))
+        same = ir.InlineAsm(ir.FunctionType(long, [long]), "mov.b64 $0, $1;", "=l,l")
+        kind = given.data.type
+        far = builder.inttoptr(builder.call(same, [where]), ir.PointerType(kind.pointee, 1))
+        made = make_array(row)(context, builder)
+        populate_array(
+            made, builder.addrspacecast(far, kind), [count], [builder.extract_value(given.strides, 1)],
+            given.itemsize, meminfo=None,
+        )  # fmt: skip
+        return made._getvalue()
+
+    return row(array, types.int64), codegen
+
+
 def _either(condition, a, b):
     return a if condition else b
 
@@ -53,16 +111,24 @@ class Target(NamedTuple):
 def loop() -> Target:
     """A loop over threads on the processor."""
     jit = njit(error_model="numpy")
-    return Target(jit, {add_to: jit(add_to), lowest_bit: bits.lowest, set_bits: bits.population})
+    return Target(jit, {
+        add_to: jit(add_to), lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at),
+        row_of: jit(row_of),
+    })  # fmt: skip
 
 
-def compiled(function, target: Target, known: dict | None = None, jit: Callable | None = None):
-    """A copy of `function`, of a text, for a target, with copies of all it calls; jit: how, if not as these."""
+def compiled(
+    function, target: Target, known: dict | None = None, jit: Callable | None = None, names: dict | None = None
+):
+    """A copy of `function`, of a text, for a target, with copies of all it calls.
+
+    jit: how, if not as these; names: what stands for names of its module, which the compiler then has as constants.
+    """
     known = {} if known is None else known
     plain = getattr(function, "py_func", function)
     if plain in known:
         return known[plain]
-    names = dict(plain.__globals__)
+    names = {**plain.__globals__, **(names or {})}
     for name in plain.__code__.co_names:
         value = names.get(name)
         if isinstance(value, FunctionType | CPUDispatcher) or _hashed(value, target.instead):
@@ -86,13 +152,17 @@ def _hashed(value, names) -> bool:
 
 def on_cuda() -> Target:
     """CUDA, or Numba's simulator of it."""
-    jit = cuda.jit(device=True, inline=not SIMULATED)
+    jit = cuda.jit(device=True, **({} if SIMULATED else {"forceinline": True}))
     if SIMULATED:
-        bit_of, count_of = lowest_bit, set_bits
+        bit_of, count_of, index, row = lowest_bit, set_bits, at, row_of  # type: Any, Any, Any, Any
     else:
+        from numba.cuda.extending import intrinsic as on_device
+
         bit_of, count_of = jit(_lowest_on_cuda), jit(_set_on_cuda)
+        index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
     return Target(jit, {
-        add_to: jit(_add_on_cuda), lowest_bit: bit_of, set_bits: count_of, bits.lowest: bit_of,
+        add_to: jit(_add_on_cuda), lowest_bit: bit_of, set_bits: count_of, at: index, row_of: row,
+        bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
     })  # fmt: skip
 

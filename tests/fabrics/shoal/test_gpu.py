@@ -79,7 +79,7 @@ def test_a_rack_that_outgrows_its_arrays_goes_on_in_larger_ones(machine, monkeyp
 
     grown = []
     larger = racks.larger
-    monkeypatch.setattr(racks, "larger", lambda shape, why: grown.append(why) or larger(shape, why))
+    monkeypatch.setattr(racks, "larger", lambda shape, why, nodes: grown.append(why) or larger(shape, why, nodes))
     monkeypatch.setattr(racks, "POOL", 0)
     many = Poisson(load=2.0, flows=400, sizes="fixed:3KB")
     here, there = (weft.run(Shoal(nodes=6), many, seed=2, on=on) for on in (None, "gpu"))

@@ -9,7 +9,7 @@ from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal import kernel as fast
 from weft.fabrics.shoal.gpu import state as dev
-from weft.fabrics.shoal.gpu.state import Common, Racks, Shape
+from weft.fabrics.shoal.gpu.state import Common, Racks, Shape, View
 from weft.fabrics.shoal.kernel import FastState
 from weft.fabrics.shoal.rules import rested_by
 
@@ -23,9 +23,19 @@ def make_common(plan, shape: Shape) -> Common:
         [col.N, col.CHANNELS, col.EPOCH, col.DELAY, col.SELF, col.READY_QUEUES, col.AGE_INTERVAL, col.AGED,
          col.SHORTEST, col.HALF, col.ROW, col.ANSWER_OFFSET, col.FEEDBACK]
     ].tolist()  # fmt: skip
-    rest = rested_by(plan.numbers, 0)
-    tables = plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.slot, plan.late
-    return Common._make([*given, int(rest), shape.seats, shape.pool, shape.window, shape.reserve, *tables])
+    n, w, row = int(plan.numbers[col.N]), len(plan.shift), int(plan.numbers[col.ROW])
+    channels, wires = given[1], given[1] * n * (given[3] + 1)
+    suits = channels in (1, 2) or channels % dev.PACK == 0
+    quick = int(bool(given[5]) and shape.seats == 64 and suits)
+    begin = np.cumsum([w, w, w, w, 4 * n]).tolist()
+    tables = np.concatenate([plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.late]).astype(np.int32)
+    named = dict(zip(Common._fields, given, strict=False))
+    named |= dict(
+        rest=int(rested_by(plan.numbers, 0)), seats=shape.seats, room=shape.pool, window=shape.window,
+        reserve=shape.reserve, queues=w * row, wires=wires, quick=quick, tables=tables,
+    )  # fmt: skip
+    named |= dev.cell_bits(n, shape) | dev.lay_out(plan, shape).starts
+    return Common(**named, **dict(zip(("first", "last", "mirror", "place", "late"), begin, strict=True)))
 
 
 def seats_of(state: FastState) -> int:
@@ -41,9 +51,9 @@ def reserve(plan) -> int:
     return int(np.unique(moments, return_counts=True)[1].max())
 
 
-def load(plan, state: FastState, shape: Shape, out: Racks) -> None:
-    """Put a run into the arrays of one rack, which are zeros."""
-    n, flows = int(plan.numbers[col.N]), len(plan.src)
+def load(plan, state: FastState, shape: Shape, one: Racks) -> None:
+    """Put a run into the blocks of one rack, which are zeros."""
+    n, flows, out = int(plan.numbers[col.N]), len(plan.src), dev.view_of(plan, shape, one)
     out.dst[:flows], out.size[:flows] = plan.dst, plan.cells
     order = np.argsort(plan.src, kind="stable")
     out.order[:flows], out.start[:flows] = order, plan.start[order]
@@ -61,7 +71,12 @@ def load(plan, state: FastState, shape: Shape, out: Racks) -> None:
     out.sums[:] = state.print
     out.free[:n] = dev.NONE
     out.what[:] = dev.EMPTY
-    _load(plan, state, out, shape.seats, shape.window)
+    _load(plan, state, out, shape.seats, shape.window, _bits_of(plan, shape))
+
+
+def _bits_of(plan, shape: Shape) -> tuple[int, ...]:
+    """How a cell is packed: bits of flow, source, seat, destination and number."""
+    return tuple(dev.cell_bits(int(plan.numbers[col.N]), shape).values())
 
 
 TALLIES = {
@@ -72,7 +87,7 @@ TALLIES = {
 
 
 @kernel
-def _load(plan, state, out, seats, window):
+def _load(plan, state, out, seats, window, bits):
     numbers = plan.numbers
     n, row, w, stride, channels = (
         numbers[col.N],
@@ -100,10 +115,13 @@ def _load(plan, state, out, seats, window):
                 )
                 out.served[g], out.want[g] = state.pair[h, col.SERVED], state.pair[h, col.WANT]
                 out.got[g], out.undelivered[g] = state.pair[h, col.GOT], state.pair[h, col.UNDELIVERED]
-                out.rested[g] = NEVER
+                out.rested[g], out.seen[g] = NEVER, out.want[g]
+                if out.served[g] > 0:  # of the flow whose turn it is, the pair has what is left
+                    f = np.int64(out.after[np.int64(out.served[g]) - 1])
+                    out.next[g], out.unsent[g] = f, out.release[f]
                 for p in range(w):
-                    out.leave[_subflow(seat, p, i, n, seats)] = state.leave[fast.subflow(h, p, stride)]
-                _bits(state.early, h, out.early, g, window, out.want[g])
+                    out.leave[_subflow(seat, p, i, n, seats)] = state.leave[fast.subflow(h, p, stride)] + 1
+                _bits(state.early, h, out.early, g, window, np.int64(out.want[g]))
         for x in range(seats >> 6):
             if x * n + i < state.able.size:
                 out.able[x * n + i] = state.able[x * n + i]
@@ -112,8 +130,7 @@ def _load(plan, state, out, seats, window):
         h = rest[x % rest.size]
         out.rested[seat_of[h] * n + state.pair[h, col.SOURCE]] = state.rested[x % rest.size]
     for f in range(plan.src.size):
-        h = np.int64(state.whose[f])
-        out.meta[f] = np.uint64(np.int64(plan.dst[f]) << dev.META_SHIFT | seat_of[h] << dev.OF_SEAT | plan.src[f])
+        out.pair[f] = seat_of[np.int64(state.whose[f])] << dev.OF_SEAT | plan.src[f]
     for p in range(w):
         for i in range(n):
             q = p * row + i
@@ -126,6 +143,7 @@ def _load(plan, state, out, seats, window):
                 out.held[q] |= np.uint32(dev.LOCAL_BIT)
             for k in range(length):
                 what = fast.nth(state.ring, state.spill, state.cell, state.link, q, head, depth, k)
+                what = _packed(what, plan.dst, out.pair, bits)
                 if k < dev.RING:
                     out.cells[k * queues + q] = what
                 else:
@@ -152,16 +170,39 @@ def _load(plan, state, out, seats, window):
                 into, whose = state.sent[a, c, 4 * k + fast.INTO], np.int64(state.sent[a, c, 4 * k + fast.WHOSE] & _LOW)
                 x = (a * channels + c) * n + np.int64(into >> np.uint64(34))
                 if whose > 0:
-                    out.what[x], out.about[x] = what, out.meta[np.int64(what & _LOW)]
+                    out.what[x] = _packed(what, plan.dst, out.pair, bits)
                 out.said[x] = _note(about, seat_of, stride)
             for k in range(state.echoes[a, c]):
                 about = state.again[a, c, k]
                 h, p = fast.pair_of(about & _LOW, stride), (np.int64(about & _LOW) >> fast.BLOCK) % stride
                 i = (state.pair[h, col.SOURCE] + plan.shift[p]) % n
-                y = 0
-                while out.again[y * wires + (a * channels + c) * n + i] != 0:
+                y = 1
+                while out.said[y * wires + (a * channels + c) * n + i] != 0:
                     y += 1
-                out.again[y * wires + (a * channels + c) * n + i] = _note(about, seat_of, stride)
+                out.said[y * wires + (a * channels + c) * n + i] = _note(about, seat_of, stride)
+
+
+@part
+def _packed(what, dst, pair, bits):
+    """A cell of the fast kernel as a device has it."""
+    flow_bits, source_bits, seat_bits, node_bits, seq_bits = bits
+    f = np.int64(what & _LOW)
+    whose, number = np.int64(pair[f]), np.int64(what >> _HALF) & (1 << seq_bits) - 1
+    word = (number << node_bits | np.int64(dst[f])) << seat_bits | whose >> dev.OF_SEAT
+    word = word << source_bits | (whose & dev.NODE_BITS if source_bits > 0 else 0)
+    return what & np.uint64(fast.OWN) | np.uint64(word) << np.uint64(flow_bits) | np.uint64(f)
+
+
+@part
+def _unpacked(word, pair, want, n, bits):
+    """(a cell of a device as the fast kernel has it, its pair as a device counts them)."""
+    flow_bits, source_bits, seat_bits, node_bits, seq_bits = bits
+    f = np.int64(word & (_1 << np.uint64(flow_bits)) - _1)
+    g = _pair(pair[f], n)
+    shift = np.uint64(flow_bits + source_bits + seat_bits + node_bits)
+    due, number = np.int64(want[g]), np.int64(word >> shift) & (1 << seq_bits) - 1
+    number = due + (number - due & (1 << seq_bits) - 1) & fast.SEQ_BITS
+    return word & np.uint64(fast.OWN) | np.uint64(number) << _HALF | np.uint64(f), g
 
 
 @part
@@ -201,8 +242,9 @@ def _bits(early, h, out, g, window, want):
             out[g * words + ((seq & (window - 1)) >> 6)] |= _1 << np.uint64(seq & 63)
 
 
-def store(plan, out: Racks, shape: Shape) -> FastState:
+def store(plan, one: Racks, shape: Shape) -> FastState:
     """The run as the fast kernel has it."""
+    out: View = dev.view_of(plan, shape, one)
     n, w, row = int(plan.numbers[col.N]), len(plan.shift), int(plan.numbers[col.ROW])
     depth, flows, queues = int(plan.numbers[col.DEPTH]), len(plan.src), w * row
     words = out.used.reshape(-1, n).tolist()
@@ -233,12 +275,12 @@ def store(plan, out: Racks, shape: Shape) -> FastState:
     state.tally[[col.STARTED, col.KNOWN_STARTED]] = begun.sum()
     state.print[:] = out.sums
     arrays.set_waits(plan, state)
-    _store(plan, out, state, shape.seats, shape.window, blocks)
+    _store(plan, out, state, shape.seats, shape.window, blocks, _bits_of(plan, shape))
     return state
 
 
 @kernel
-def _store(plan, out, state, seats, window, blocks):
+def _store(plan, out, state, seats, window, blocks, bits):
     numbers, tally = plan.numbers, state.tally
     n, row, w, stride = numbers[col.N], numbers[col.ROW], plan.shift.size, numbers[col.STRIDE]
     more, depth, queues = numbers[col.FEEDBACK] - 1, numbers[col.DEPTH], out.held.size
@@ -271,7 +313,9 @@ def _store(plan, out, state, seats, window, blocks):
                 state.pair[h, col.WANT], state.pair[h, col.GOT] = out.want[g], out.got[g]
                 state.pair[h, col.UNDELIVERED] = out.undelivered[g]
                 for p in range(w):
-                    state.leave[fast.subflow(h, p, stride)] = out.leave[_subflow(seat, p, i, n, seats)]
+                    state.leave[fast.subflow(h, p, stride)] = np.int64(out.leave[_subflow(seat, p, i, n, seats)]) - 1
+                if out.served[g] > 0:
+                    state.flow[np.int64(out.next[g]), col.RELEASE] = out.unsent[g]
                 for y in range(window >> 6):
                     state.early[h, y] = out.early[g * (window >> 6) + y]
                 if out.undelivered[g] > 0:
@@ -295,7 +339,7 @@ def _store(plan, out, state, seats, window, blocks):
     state.rest[:resting], state.rested[:resting] = state.rest[:resting][order], state.rested[:resting][order]
     tally[col.REST_TAIL], tally[col.PAIRS_USED] = resting, number * fast.SEATS
     for f in range(plan.src.size):
-        state.whose[f] = pair_at[_pair(out.meta[f], n)]
+        state.whose[f] = pair_at[_pair(out.pair[f], n)]
 
     spare = state.free.size
     for k in range(spare):
@@ -309,13 +353,14 @@ def _store(plan, out, state, seats, window, blocks):
             state.held[q], state.turn[q] = length | ready << fast.READY_SHIFT, turn
             if holds & dev.LOCAL_BIT != 0:
                 state.held[q] |= np.uint32(fast.LOCAL_BIT)
-            x = np.int64(out.spill[q]) & dev.NONE
+            x, head = np.int64(out.spill[q]) & dev.NONE, holds >> dev.HEAD_SHIFT
             for k in range(length):
                 if k < dev.RING:
-                    what = out.cells[k * queues + q]
+                    what = out.cells[(head + k) % dev.RING * queues + q]
                 else:
                     what = out.pool[x * n + i]
                     x = np.int64(out.after_pool[x * n + i]) & dev.NONE
+                what = _unpacked(what, out.pair, out.want, n, bits)[0]
                 spare = fast.append(
                     state.ring, state.spill, state.cell, state.link, state.free, spare, q, 0, k, depth, what
                 )
@@ -340,11 +385,11 @@ def _store(plan, out, state, seats, window, blocks):
             if out.told[i] != 0:
                 tally[col.OWING] += 1
                 state.busy[p * words + (i >> 6)] |= _1 << np.uint64(i & 63)
-    _store_wire(plan, out, state, pair_at)
+    _store_wire(plan, out, state, pair_at, bits)
 
 
 @part
-def _store_wire(plan, out, state, pair_at):
+def _store_wire(plan, out, state, pair_at, bits):
     """What is under way: sent in one of the last `delay` slots."""
     numbers, tally = plan.numbers, state.tally
     n, row, stride, channels = numbers[col.N], numbers[col.ROW], numbers[col.STRIDE], numbers[col.CHANNELS]
@@ -357,7 +402,7 @@ def _store_wire(plan, out, state, pair_at):
             for i in range(plan.first[p], plan.last[p]):
                 x, j = (a * channels + c) * n + i, (i + plan.shift[p]) % n
                 for y in range(more):
-                    note = np.int64(out.again[y * wires + x])
+                    note = np.int64(out.said[(y + 1) * wires + x])
                     if note != 0:
                         again[state.echoes[a, c]] = _about(note, pair_at, plan.mirror[p], j, n, stride)
                         state.echoes[a, c] += 1
@@ -373,7 +418,8 @@ def _store_wire(plan, out, state, pair_at):
                 hop = np.int64(0)
                 if what != np.uint64(dev.EMPTY):
                     tally[col.FLYING] += 1
-                    d, h = np.int64(out.about[x] >> _HALF), pair_at[_pair(out.about[x], n)]
+                    what, g = _unpacked(what, out.pair, out.want, n, bits)
+                    d, h = np.int64(plan.dst[np.int64(what & _LOW)]), pair_at[g]
                     m = np.int64(plan.place[d - j + n + (2 * n if j >= numbers[col.HALF] else 0)])
                     sent[k + fast.WHAT] = what
                     sent[k + fast.WHOSE] = np.uint64(h) | np.uint64(m) << _HALF
@@ -385,8 +431,8 @@ def _store_wire(plan, out, state, pair_at):
 
 
 @part
-def _pair(meta, n):
-    return (np.int64(meta) >> dev.OF_SEAT & dev.SEAT_BITS) * n + (np.int64(meta) & dev.NODE_BITS)
+def _pair(whose, n):
+    return (np.int64(whose) >> dev.OF_SEAT) * n + (np.int64(whose) & dev.NODE_BITS)
 
 
 @part

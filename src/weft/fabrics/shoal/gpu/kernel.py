@@ -1,16 +1,16 @@
 """The text, compiled: a block of threads per rack on a device, or a loop over nodes on the processor."""
 
 from functools import cache  # noqa: I001 (names in a block, not a column)
+from hashlib import sha256
 
 import numpy as np
-from numba import config, cuda, int32, int64, uint64
+from numba import config, cuda, int32, uint32, uint64
 
-from weft.engine.device import SIMULATED, compiled, device, loop, on_cuda
+from weft.engine.device import SIMULATED, compiled, device, loop, on_cuda, row_of
 from weft.engine.jit import cache_folder, kernel
-from weft.engine.reference import by_reference
 from weft.fabrics.shoal.gpu.state import (
-    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD, MAX_NODE,
-    MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, VISITS, Racks,
+    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD,
+    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SEEN, SLOT, STOP, STOPPED, STOPS, SUMS, TOUCHED, VISITS, Common, Racks,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
@@ -18,92 +18,106 @@ from weft.fabrics.shoal.kernel import REBASE
 THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
 REGISTERS = 65536  # of a multiprocessor, shared by the threads of a block …
 MOST_REGISTERS = 128  # … of which more than these bring nothing
+CLOSE = 48 << 10  # bytes that a block may have close by, in shared memory
+
+# What a device has as constants: set in the copy that is compiled.
+NUMBERS = (0,) * (len(Common._fields) - 1)
+NEAR64 = NEAR32 = 0  # words of the blocks that are kept close by; none if they do not fit
 
 
 @device
-def rack_of(racks, b):
-    """The arrays of rack b."""
+def rack_of(racks, b, near64, near32):
+    """The blocks of rack b."""
     return Racks(
-        racks.held[b], racks.cells[b], racks.spill[b], racks.owed[b], racks.past[b], racks.leave[b], racks.leave4[b],
-        racks.told[b], racks.left[b], racks.able[b], racks.used[b], racks.waiting[b], racks.pool[b],
-        racks.after_pool[b], racks.free[b], racks.target[b], racks.since[b], racks.seq[b], racks.served[b],
-        racks.want[b], racks.got[b], racks.undelivered[b], racks.rested[b], racks.early[b], racks.release[b],
-        racks.deliver[b], racks.after[b], racks.finish[b], racks.meta[b], racks.upcoming[b], racks.due[b],
-        racks.what[b], racks.about[b], racks.said[b], racks.again[b], racks.incast[b], racks.ended[b], racks.inflow[b],
-        racks.inflow_since[b], racks.inflow_slots[b], racks.received[b], racks.lengths[b], racks.tally[b],
-        racks.sums[b], racks.dst[b], racks.size[b], racks.start[b], racks.order[b], racks.until[b],
+        row_of(racks.u64, b), row_of(racks.u32, b), row_of(racks.leave, b), row_of(racks.leave4, b),
+        row_of(racks.flows, b), near64, near32, row_of(racks.counted, b),
     )  # fmt: skip
 
 
 @device
-def in_order(common, racks, stops, orders):
+def in_order(plan, racks, stops, orders):
     """Let every rack advance to its stop, the nodes in the order of a row of `orders`, another for each half slot."""
     acc, sums = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
     for b in range(stops.size):
-        one = rack_of(racks, b)
-        tally, total, rack = one.tally, one.until[common.n], by_reference(one)
+        rack = rack_of(racks, b, racks.near64[b], racks.near32[b])
+        tally, total = rack.counted, np.int64(rack.u32[plan.until + plan.n])
         acc[:] = 0
         sums[:] = 0
         slot = tally[SLOT]
-        past = slot // common.epoch - tally[BASE]
+        past = slot // plan.epoch - tally[BASE]
         if past >= REBASE:
             for thread in orders[0]:
-                rebase(common, rack, past, thread, orders.shape[1])
+                rebase(plan, rack, past, thread, orders.shape[1])
             tally[BASE] += past
-        air, channels = common.delay + 1, common.channels
-        while slot < stops[b] and tally[FINISHED] < total and acc[STOP] == 0:
-            e, base = slot // common.epoch - tally[BASE], slot % common.epoch * channels
-            back = (slot - common.delay) % common.epoch * channels
+        air, channels = plan.delay + 1, plan.channels
+        while slot < stops[b] and tally[FINISHED] < total and acc[STOP] & STOPS == 0:
+            e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
+            back = (slot - plan.delay) % plan.epoch * channels
             for i in orders[2 * slot % orders.shape[0]]:
-                send(common, rack, i, slot, e, base, slot % air * channels, acc)
+                send(plan, rack, i, slot, e, base, slot % air * channels, acc)
             for i in orders[(2 * slot + 1) % orders.shape[0]]:
-                receive(common, rack, i, slot, back, (slot + 1) % air * channels, acc, sums)
+                receive(plan, rack, i, slot, back, (slot + 1) % air * channels, acc, sums)
             slot += 1
         for k in (LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND):
             tally[k] += acc[k]
         for k in (MAX_QUEUE, MAX_NODE, MAX_HELD):
             tally[k] = max(tally[k], acc[k])
         for k in range(4):
-            one.lengths[k] += acc[LENGTH_0 + k]
-        one.sums[0] += sums[0]
-        one.sums[1] += sums[1]
-        tally[STOPPED] = acc[STOP]
+            tally[LENGTHS + k] += acc[LENGTH_0 + k]
+        for k in range(2):
+            tally[SUMS + k] += np.int64(sums[k])
+        tally[STOPPED] = acc[STOP] & STOPS
         tally[SLOT] = slot
 
 
 @device
-def side_by_side(common, racks, stops):
+def side_by_side(tables, racks, stops):
     """The same on a device: a block of threads for every rack."""
+    plan = Common(*NUMBERS, tables)
     b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
-    acc, sums = cuda.local.array(ACC, int64), cuda.local.array(2, uint64)
+    acc, sums = cuda.local.array(ACC, int32), cuda.local.array(2, uint64)
     for k in range(ACC):
         acc[k] = 0
     sums[0] = 0
     sums[1] = 0
-    rack = rack_of(racks, b)
-    tally, n = rack.tally, common.n
-    total, stop, slot, halt = rack.until[n], stops[b], tally[SLOT], False
-    past = slot // common.epoch - tally[BASE]
+    near64, near32 = row_of(racks.near64, b), row_of(racks.near32, b)
+    if NEAR64 > 0:
+        near64 = cuda.shared.array(NEAR64, uint64)
+        near32 = cuda.shared.array(NEAR32, uint32)  # the simulator tells them by the line they stand in
+        for k in range(thread, NEAR64, threads):
+            near64[k] = racks.near64[b, k]
+        for k in range(thread, NEAR32, threads):
+            near32[k] = racks.near32[b, k]
+    rack = rack_of(racks, b, near64, near32)
+    tally, n = rack.counted, plan.n
+    total, stop, slot = np.int64(rack.u32[plan.until + n]), stops[b], tally[SLOT]
+    past = slot // plan.epoch - tally[BASE]
+    going = slot < stop and tally[FINISHED] < total
     cuda.syncthreads()  # all have read the tally
     if thread == 0:
         tally[STOPPED] = 0
         tally[BASE] += past if past >= REBASE else 0
     if past >= REBASE:
-        rebase(common, rack, past, thread, threads)
+        rebase(plan, rack, past, thread, threads)
     cuda.syncthreads()
-    air, channels, places = (common.delay + 1) * common.channels, common.channels, common.epoch * common.channels
-    e, base = slot // common.epoch - tally[BASE], slot % common.epoch * channels
-    back = (slot + common.epoch * (common.delay // common.epoch + 1) - common.delay) % common.epoch * channels
-    place = slot % (common.delay + 1) * channels
-    while slot < stop and tally[FINISHED] < total and not halt:
+    air, channels, places = (plan.delay + 1) * plan.channels, plan.channels, plan.epoch * plan.channels
+    e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
+    back = (slot + plan.epoch * (plan.delay // plan.epoch + 1) - plan.delay) % plan.epoch * channels
+    place = slot % (plan.delay + 1) * channels
+    while going:
         following = place + channels if place + channels < air else 0
         for i in range(thread, n, threads):
-            send(common, rack, i, slot, e, base, place, acc)
+            send(plan, rack, i, slot, e, base, place, acc)
         cuda.syncthreads()
         for i in range(thread, n, threads):
-            receive(common, rack, i, slot, back, following, acc, sums)
-        halt = cuda.syncthreads_or(int32(acc[STOP])) != 0
+            receive(plan, rack, i, slot, back, following, acc, sums)
         slot += 1
+        going = slot < stop
+        if cuda.syncthreads_or(int32(acc[STOP])) != 0:  # a flow has ended, or somebody needs more room
+            going = going and tally[FINISHED] < total
+            if cuda.syncthreads_or(int32(acc[STOP] & STOPS)) != 0:
+                going = False
+            acc[STOP] &= STOPS
         place, base, back = following, base + channels, back + channels
         if back == places:
             back = 0
@@ -119,16 +133,22 @@ def side_by_side(common, racks, stops):
     cuda.atomic.max(tally, MAX_QUEUE, acc[MAX_QUEUE])
     cuda.atomic.max(tally, MAX_NODE, acc[MAX_NODE])
     cuda.atomic.max(tally, MAX_HELD, acc[MAX_HELD])
-    cuda.atomic.add(rack.lengths, 0, acc[LENGTH_0])
-    cuda.atomic.add(rack.lengths, 1, acc[LENGTH_1])
-    cuda.atomic.add(rack.lengths, 2, acc[LENGTH_2])
-    cuda.atomic.add(rack.lengths, 3, acc[LENGTH_3])
-    cuda.atomic.add(rack.sums, 0, sums[0])
-    cuda.atomic.add(rack.sums, 1, sums[1])
-    if acc[STOP] != 0:
-        cuda.atomic.or_(tally, STOPPED, acc[STOP])
+    cuda.atomic.add(tally, LENGTHS, acc[LENGTH_0])
+    cuda.atomic.add(tally, LENGTHS + 1, acc[LENGTH_1])
+    cuda.atomic.add(tally, LENGTHS + 2, acc[LENGTH_2])
+    cuda.atomic.add(tally, LENGTHS + 3, acc[LENGTH_3])
+    cuda.atomic.add(tally, SUMS, np.int64(sums[0]))
+    cuda.atomic.add(tally, SUMS + 1, np.int64(sums[1]))
+    if acc[STOP] & STOPS != 0:
+        cuda.atomic.or_(tally, STOPPED, acc[STOP] & STOPS)
     if thread == 0:
         tally[SLOT] = slot
+    tally[SEEN] = acc[TOUCHED]
+    if NEAR64 > 0:
+        for k in range(thread, NEAR64, threads):
+            racks.near64[b, k] = near64[k]
+        for k in range(thread, NEAR32, threads):
+            racks.near32[b, k] = near32[k]
 
 
 @cache
@@ -138,15 +158,23 @@ def in_a_loop():
 
 
 @cache
-def on_device(threads: int):
-    """`side_by_side`, compiled for blocks of up to so many threads: kernel[racks, threads](common, racks, stops)."""
+def on_device(numbers: tuple, near64: int, near32: int):
+    """`side_by_side`, compiled for racks of which `Common` begins with these numbers: kernel[racks, threads](…)."""
+    fits = near64 * 8 + near32 * 4 <= CLOSE
+    names = {"NUMBERS": numbers, "NEAR64": near64 if fits else 0, "NEAR32": near32 if fits else 0}
     if SIMULATED:
-        return compiled(side_by_side, on_cuda(), jit=cuda.jit)
-    registers = min(REGISTERS // threads // 8 * 8, MOST_REGISTERS)
+        return compiled(side_by_side, on_cuda(), jit=cuda.jit, names=names)
+    registers = min(REGISTERS // threads_of(numbers[0]) // 8 * 8, MOST_REGISTERS)
     setattr(config, "CACHE_DIR", cache_folder(__name__))  # noqa: B010 - no stub knows it
 
     def jit(function):
-        function.__qualname__ += f"_{registers}"  # kept under a name of its own
+        shape = sha256(repr((registers, names)).encode()).hexdigest()[:16]
+        function.__qualname__ += f"_{shape}"  # kept under a name of its own
         return cuda.jit(cache=True, max_registers=registers)(function)
 
-    return compiled(side_by_side, on_cuda(), jit=jit)
+    return compiled(side_by_side, on_cuda(), jit=jit, names=names)
+
+
+def threads_of(nodes: int) -> int:
+    """Threads of a block for so many nodes."""
+    return min(-(-nodes // 32) * 32, THREADS)

@@ -1,7 +1,6 @@
 """A group of racks on a device: runs of one shape that take their strides together."""
 
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from numba import cuda
@@ -13,7 +12,7 @@ from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.arrays import WINDOW
 from weft.fabrics.shoal.gpu import convert, kernel
 from weft.fabrics.shoal.gpu import state as dev
-from weft.fabrics.shoal.gpu.state import Shape, racks_of, size
+from weft.fabrics.shoal.gpu.state import Shape, blank, lay_out, racks_of, size
 from weft.fabrics.shoal.kernel import REBASE
 from weft.fabrics.shoal.rack import RackRun
 
@@ -35,7 +34,27 @@ def refusal(fabric, demand) -> str | None:
         return f"an epoch of more than {dev.MOST_PLACES:,} places runs on the processor"
     if fabric.travel // fabric.rounds.slots + 3 > dev.ANSWER_BITS:
         return "cells that travel longer than an epoch run on the processor"
+    if not _countable(demand, fabric):
+        return f"nodes with {dev.MOST_CELLS:,} cells and more run on the processor"
+    if not _fits(fabric.nodes, Shape(dev.MOST_SEATS, 0, _window(fabric.nodes), len(demand.src), 0)):
+        return f"{len(demand.src):,} flows of {fabric.nodes:,} nodes do not fit a word of a device"
     return None
+
+
+def _fits(nodes: int, shape: Shape) -> bool:
+    """Whether a cell of a rack of this shape fits a word."""
+    return (shape.flows + 1).bit_length() <= dev.cell_bits(nodes, shape)["flow_bits"]
+
+
+def _window(nodes: int) -> int:
+    """Cells of a pair that may be out of order, at first."""
+    return max(WINDOW, 1 << (8 * nodes - 1).bit_length())
+
+
+def _countable(demand, fabric) -> bool:
+    """Whether the cells of every node can be counted in a word of a device."""
+    cells = -(-np.asarray(demand.size) // fabric.payload)
+    return not len(cells) or np.bincount(demand.src, cells).max() < dev.MOST_CELLS
 
 
 def key(fabric) -> tuple:
@@ -141,14 +160,15 @@ class Group:
         self.runs, self.machine, self.plan = runs, machine, runs[0].plan
         self.shape = shape or common_shape(runs)
         self.limit, self.idle = SLOTS, [None] * len(runs)
-        layout = dev.shapes(self.plan, self.shape)
-        self.racks = racks_of({name: machine.zeros((len(runs), *size), kind) for name, (size, kind) in layout.items()})
+        self.layout = lay_out(self.plan, self.shape)
+        blocks = self.layout.blocks.items()
+        self.racks = racks_of({name: machine.zeros((len(runs), count), kind) for name, (count, kind) in blocks})
         self.common = machine.share(convert.make_common(self.plan, self.shape))
         for number, run in enumerate(runs):
             run.group, run.number = self, number
-            one = racks_of({name: np.zeros(size, kind) for name, (size, kind) in layout.items()})
+            one = blank(self.plan, self.shape)
             convert.load(run.plan, run.state, self.shape, one)
-            for name in layout:
+            for name in self.layout.blocks:
                 array = getattr(one, name)
                 if array.any():
                     machine.put(getattr(self.racks, name), number, array)
@@ -156,9 +176,8 @@ class Group:
 
     def fetch(self, run):
         """The state of one run, as the fast kernel has it."""
-        names = dev.shapes(self.plan, self.shape)
-        one = racks_of({name: self.machine.get(getattr(self.racks, name), run.number) for name in names})
-        return convert.store(run.plan, one, self.shape)
+        one = {name: self.machine.get(getattr(self.racks, name), run.number) for name in self.layout.blocks}
+        return convert.store(run.plan, racks_of(one), self.shape)
 
     def step(self, stops: dict[DeviceRack, int]) -> tuple[dict[DeviceRack, int], float]:
         """Let the runs that are named take a stride towards their stops (ps); says why each ended, and seconds."""
@@ -169,8 +188,9 @@ class Group:
             targets[run.number] = min(until, run.slot + self.limit)
         began = perf_counter()
         self.machine.launch(self.common, self.racks, targets)
-        tally = self.machine.all(self.racks.tally)
-        received, waiting = self.machine.all(self.racks.received), self.machine.all(self.racks.waiting)
+        tally, near = self.machine.all(self.racks.counted), self.machine.all(self.racks.near32)
+        nodes, starts = self.common.n, self.layout.starts
+        received, waiting = (near[:, starts[name] : starts[name] + nodes] for name in ("received", "waiting"))
         took = perf_counter() - began
         ran = max((int(tally[run.number, dev.SLOT]) - run.slot for run in stops), default=0)
         if ran >= self.limit:
@@ -181,7 +201,8 @@ class Group:
             mine = tally[run.number]
             for here, there in convert.TALLIES.items():
                 run.tally[there] = mine[here]
-            run.received, run.waiting, run.fresh = received[run.number], waiting[run.number].astype(np.int64), False
+            run.received, run.waiting = received[run.number].astype(np.int64), waiting[run.number].astype(np.int64)
+            run.fresh = False
             if run.finished == run.total:
                 out[run] = loop.DONE
             elif mine[dev.STOPPED]:
@@ -202,9 +223,9 @@ class Group:
         slot = min(int(run.plan.start[begun]), until)
         if run.slot - since > rest and slot > run.slot:
             run.tally[col.SLOT] = slot
-            tally = self.machine.get(self.racks.tally, run.number)
+            tally = self.machine.get(self.racks.counted, run.number)
             tally[dev.SLOT] = slot
-            self.machine.put(self.racks.tally, run.number, tally)
+            self.machine.put(self.racks.counted, run.number, tally)
 
 
 def common_shape(runs) -> Shape:
@@ -212,7 +233,7 @@ def common_shape(runs) -> Shape:
     reserve = max(convert.reserve(run.plan) for run in runs)
     seats = max(convert.seats_of(run.state) for run in runs) + reserve
     nodes = runs[0].fabric.nodes
-    window = max(WINDOW, 1 << (8 * nodes - 1).bit_length(), max(run.state.early.shape[1] * 64 for run in runs))
+    window = max(_window(nodes), max(run.state.early.shape[1] * 64 for run in runs))
     spilled = max(int((run.state.held & 0x7FFF).max(initial=0)) for run in runs)
     numbers = runs[0].plan.numbers
     least = 2 * int(numbers[col.CHANNELS]) * (1 if numbers[col.READY_QUEUES] else max(seats, SEATS) + 64)
@@ -221,16 +242,21 @@ def common_shape(runs) -> Shape:
     return Shape(-(-max(seats, SEATS) // 64) * 64, min(pool, dev.NONE - 1), window, flows, reserve)
 
 
-def larger(shape: Shape, why: int) -> Shape:
+def larger(shape: Shape, why: int, nodes: int) -> Shape:
     """A shape with more of what ran out."""
     if why & dev.TOO_LONG:
         raise TooLarge(f"a queue must hold at most {dev.LONGEST:,} cells on a device")
-    seats = 2 * shape.seats if why & dev.WANTS_SEATS else shape.seats
+    seats = shape.seats
+    if why & dev.WANTS_SEATS:
+        seats = max(min(2 * seats, dev.MOST_SEATS), seats + 64)
     pool = 4 * shape.pool if why & dev.WANTS_POOL else shape.pool
     window = 2 * shape.window if why & dev.WANTS_WINDOW else shape.window
     if seats > dev.MOST_SEATS or pool >= dev.NONE:
         raise TooLarge(f"a node must have at most {dev.MOST_SEATS:,} pairs at once on a device")
-    return shape._replace(seats=seats, pool=pool, window=window)
+    grown = shape._replace(seats=seats, pool=pool, window=window)
+    if not _fits(nodes, grown):
+        raise TooLarge(f"flows must be few enough for a word of a device, not {shape.flows:,}")
+    return grown
 
 
 class Loop:
@@ -258,7 +284,7 @@ class Loop:
 
     def launch(self, common, racks, stops):
         n = common.n
-        racks.tally[:, dev.STOPPED] = 0
+        racks.counted[:, dev.STOPPED] = 0
         kernel.in_a_loop()(common, racks, stops, np.array([self.rng.permutation(n) for _ in range(7)]))
 
 
@@ -295,10 +321,7 @@ class Cuda:
         return array.copy_to_host()
 
     def launch(self, common, racks, stops):
-        many, n = len(stops), int(self.nodes(racks))
-        threads = min(-(-n // 32) * 32, kernel.THREADS)
-        kernel.on_device(512 if threads <= 512 else kernel.THREADS)[many, threads](common, racks, cuda.to_device(stops))
+        numbers = tuple(int(one) for one in common[:-1])
+        carry = kernel.on_device(numbers, racks.near64.shape[1], racks.near32.shape[1])
+        carry[len(stops), kernel.threads_of(common.n)](common.tables, racks, cuda.to_device(stops))
         cuda.synchronize()
-
-    def nodes(self, racks) -> Any:
-        return racks.waiting.shape[1]

@@ -1,8 +1,9 @@
-"""Racks side by side on a device: what each array holds, and how large it is.
+"""Racks side by side on a device: what each word holds, and where it lies.
 
-The first axis of every array is the rack. Within a rack nodes lie side by side, so that the threads of neighbours read
-neighbouring words. Each word is written by the thread of one node alone, or by atomic additions: results do not depend
-on timing.
+A rack is a few blocks of words: `Common` says where in its block an array begins, which a device has as constants. Of
+what every node looks at in a slot, nodes lie side by side, so that the threads of neighbours read neighbouring words;
+what only one thread asks for, a pair or a flow, lies together, in records of 32 or 64 bytes. Each word is written by
+the thread of one node alone, or by atomic additions: results do not depend on timing.
 """
 
 from typing import NamedTuple
@@ -11,34 +12,48 @@ import numpy as np
 
 from weft.fabrics.shoal import columns as col
 
-# A queue in one word: its cells, whether one of them is local, flows that are ready, the seat whose turn it is.
-LENGTH, LOCAL_BIT, READY_SHIFT, READY_BITS, TURN_SHIFT = 0x7FF, 1 << 11, 12, 0x3FF, 22
+# A queue in one word: its cells, whether one of them is local, where in its ring the first is, flows that are ready,
+# the seat whose turn it is.
+LENGTH, LOCAL_BIT, HEAD_SHIFT, READY_SHIFT, READY_BITS, TURN_SHIFT = 0x7FF, 1 << 11, 12, 14, 0x1FF, 23
 LONGEST = 2000  # cells in a queue beyond which the rack asks for more room, which there is not
-MOST_SEATS = 1023  # so many a word can count
-RING = 3  # cells of a queue that lie beside it; the others lie in the node's pool
+MOST_SEATS = 448  # so many a word can count, in groups of 64
+RING = 4  # cells of a queue that lie beside it; the others lie in the node's pool
 # Feedback owed, in one word: OWES, the seat of the subflow, what is known of its answer, the place of the queue.
 OWES, SEAT_SHIFT, SEAT_BITS, ANSWER_SHIFT, ANSWER_BITS, PLACE_BITS = 1 << 31, 17, 0x3FF, 15, 0x3, 0x7FFF
 MOST_PLACES = PLACE_BITS
 # Feedback on the wire, in one word: 1 + the seat, and the epoch from which it may send again.
 SAID_SHIFT, WHEN_BITS = 16, 0xFFFF
 EMPTY = 0xFFFFFFFFFFFFFFFF  # on the wire: no cell
-# meta, what a cell must know of its flow: its source, the seat of its pair there, its destination
-NODE_BITS, OF_SEAT, META_SHIFT = 0xFFFF, 16, 32
 PACK = 4  # channels of a slot whose `leave` stand side by side
 NONE = 0xFFFF  # pool: no cell
+MOST_CELLS = 1 << 31  # of a node's flows together: fewer, since pairs and flows count in 32 bits
 
-# Why a rack stopped before its time: bits.
-WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG = 1, 2, 4, 8
+# A pair is eight words of 32 bits that its source writes, and eight that its destination does.
+SOURCE_WORDS = 4  # of 64 bits: the slot in which it became busy; SEQ and SEEN; NEXT and LEFT; SERVED and TARGET
+SINCE, COUNTS, HEAD, WHOM = range(SOURCE_WORDS)
+TARGET_WORDS = 4  # WANT and GOT; cells that have not arrived; slot from which the seat may be taken
+ARRIVED, LACKS, RESTED = range(3)
 
-# acc: what a thread has counted in one launch; then `tally` of the rack, in the same columns.
+# A flow is 16 words of 32 bits; ORDER and START are those of the x-th flow by source.
+FLOW_WORDS = 16
+RELEASE, DELIVER, AFTER, SIZE, PAIR, DST, FINISH, ORDER, START = 0, 1, 2, 3, 4, 5, 6, 8, 10
+OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
+
+# Why a rack stopped before its time: bits; and that a flow ended in this slot, for which no rack stops.
+WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG, FLOW_ENDED = 1, 2, 4, 8, 16
+STOPS = FLOW_ENDED - 1
+
+# acc: what a thread has counted in one launch; then `counted` of the rack, in the same columns.
 (
     LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND, FINISHED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
-    SUMS, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP,
+    TOUCHED, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP,
 ) = range(16)  # fmt: skip
 ACC = 16
-# in `tally` only: the next slot, why the rack stopped, the epoch from which `leave` counts
-SLOT, STOPPED, BASE = SUMS, STOP, 16
-TALLY = 17
+# in `counted` only: the next slot, why the rack stopped, the epoch from which `leave` counts, the fingerprint, and
+# visits by the length that was found
+SLOT, STOPPED, BASE, SUMS, LENGTHS = TOUCHED, STOP, 16, 17, 19
+SEEN = LENGTHS + 256  # of no meaning: what was asked for early, so that no compiler leaves it out
+COUNT = SEEN + 1
 
 
 class Shape(NamedTuple):
@@ -52,7 +67,10 @@ class Shape(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What no slot changes and all racks share: see `columns`, `columns.Plan` and `Shape`."""
+    """What no slot changes and all racks share: see `columns`, `Shape`, and where arrays begin.
+
+    w places, n nodes, k seats of a node, v values of feedback; h = seat * n + i is a pair, q = p * row + i a queue.
+    """
 
     n: int
     channels: int
@@ -69,103 +87,219 @@ class Common(NamedTuple):
     feedback: int
     rest: int  # slots from the end of a pair until its seat may be taken
     seats: int
-    pool: int
+    room: int  # of the pool of a node
     window: int
     reserve: int
-    shift: np.ndarray  # (w,) int32
-    first: np.ndarray  # (w,) int32
-    last: np.ndarray  # (w,) int32
-    mirror: np.ndarray  # (w,) int32
-    place: np.ndarray  # (4n,) int32
-    slot: np.ndarray  # (w,) int32
-    late: np.ndarray  # (2e,) int32
+    queues: int  # w * row
+    wires: int  # channels * n * (delay + 1)
+    quick: int  # whether four channels are looked at at once: ready queues, up to 64 seats, channels that suit
+    # A cell in one word: OWN, its number modulo 2^seq_bits, destination, seat, source (or no bits of it), flow.
+    flow_bits: int
+    source_bits: int
+    seat_bits: int
+    node_bits: int
+    seq_bits: int
+    # u64
+    pairs: int  # [h, SOURCE_WORDS]
+    ends: int  # [h, TARGET_WORDS]
+    cells: int  # [RING, q]   the first cells of a queue
+    pool: int  # [room, i]    the others
+    used: int  # [x, i]       seats that are taken, or were and nobody has looked
+    early: int  # [h, window / 64]
+    inflow_since: int  # [i]
+    inflow_slots: int  # [i]
+    # u32
+    held: int  # [q]          see above
+    owed: int  # [q]          see above
+    past: int  # [v - 1, q]   what was owed, to be said again, newest first
+    spill: int  # [q]         first and last of the rest of a queue, in the pool of i
+    after_pool: int  # [room, i]  the next in its queue, or in the list of free ones
+    free: int  # [3, i]       first free of the pool; how many were never used; how many are in use
+    upcoming: int  # [i]      place in the order of its next flow
+    until: int  # [n + 1]     where those of i begin in that order
+    incast: int  # [j]        living pairs towards j
+    inflow: int  # [j]        unfinished flows towards j
+    told: int  # [i]          feedback that was given an epoch ago on the self-mirrored link
+    left: int  # [i]          1 + seat of the own cell that left on the self-mirrored link now
+    # near64
+    able: int  # [x, i]       seats with cells left to release
+    due: int  # [i]           slot in which the next flow starts
+    what: int  # [a, c, i]    the wire: cells, by slot modulo a
+    # near32
+    waiting: int  # [i]       cells in i's queues
+    received: int  # [i]
+    ended: int  # [i]         pairs towards i that ended in the last slot
+    said: int  # [v, a, c, i] the wire: feedback, first of the cell that came last, then what is said again
+    # tables, int32
+    first: int  # [w]         shift comes before it
+    last: int  # [w]
+    mirror: int  # [w]
+    place: int  # [4n]
+    late: int  # [2e]
+    tables: np.ndarray
 
 
 class Racks(NamedTuple):
-    """What a slot may change, and the flows. w places, n nodes, k seats of a node, v values of feedback less one.
+    """The blocks, their first axis the rack."""
 
-    h = seat * n + i is a pair, q = p * row + i a queue.
-    """
-
-    held: np.ndarray  # (w * row,) uint32  [q]     see above
-    cells: np.ndarray  # (RING * w * row,) uint64  [x, q]  its first cells, as `kernel` has them
-    spill: np.ndarray  # (w * row,) uint32 [q]     first and last of the rest, in the pool of i
-    owed: np.ndarray  # (w * row,) uint32  [q]     see above
-    past: np.ndarray  # (v * w * row,) uint32  [x, q]  what was owed, to be said again, newest first
-    leave: np.ndarray  # int16 [p / PACK, seat, i, p % PACK]   epoch from which the next cell may leave
+    u64: np.ndarray
+    u32: np.ndarray
+    leave: np.ndarray  # uint16 [p / PACK, seat, i, p % PACK]  1 + the epoch from which the next cell may leave
     leave4: np.ndarray  # the same memory, uint64: four channels a word
-    told: np.ndarray  # (n,) uint32        [i]     feedback that was given an epoch ago on the self-mirrored link
-    left: np.ndarray  # (n,) uint32        [i]     1 + seat of the own cell that left on the self-mirrored link now
-    able: np.ndarray  # (k / 64 * n,) uint64  [x, i]  seats with cells left to release
-    used: np.ndarray  # (k / 64 * n,) uint64  [x, i]  seats that are taken, or were and nobody has looked
-    waiting: np.ndarray  # (n,) int32      [i]     cells in i's queues
-    pool: np.ndarray  # (pool * n,) uint64 [x, i]
-    after_pool: np.ndarray  # (pool * n,) uint32  [x, i]  the next in its queue, or in the list of free ones
-    free: np.ndarray  # (3 * n,) uint32    [x, i]  first free of the pool; how many were never used; how many are in use
-    target: np.ndarray  # (k * n,) int32   [h]     destination
-    since: np.ndarray  # (k * n,) int64    [h]     slot in which it became busy
-    seq: np.ndarray  # (k * n,) int64      [h]     cells released
-    served: np.ndarray  # (k * n,) int32   [h]     1 + flow served last
-    want: np.ndarray  # (k * n,) int64     [h]     every cell before this one has arrived; from here its destination's
-    got: np.ndarray  # (k * n,) int64      [h]
-    undelivered: np.ndarray  # (k * n,) int64  [h]
-    rested: np.ndarray  # (k * n,) int64   [h]     slot from which the seat may be taken, once all has arrived
-    early: np.ndarray  # (k * n * window / 64,) uint64  [h]
-    release: np.ndarray  # (flows,) int64  [f]
-    deliver: np.ndarray  # (flows,) int64  [f]
-    after: np.ndarray  # (flows,) int32    [f]
-    finish: np.ndarray  # (flows,) int64   [f]
-    meta: np.ndarray  # (flows,) uint64    [f]     see above
-    upcoming: np.ndarray  # (n,) int32     [i]     place in `order` of its next flow
-    due: np.ndarray  # (n,) int64          [i]     slot in which that starts
-    what: np.ndarray  # (a * c * n,) uint64   the wire: cells, by slot modulo a
-    about: np.ndarray  # (a * c * n,) uint64  the wire: meta of the cell's flow
-    said: np.ndarray  # (a * c * n,) uint32   the wire: feedback
-    again: np.ndarray  # (v * a * c * n,) uint32  the wire: feedback that is said again
-    incast: np.ndarray  # (n,) int32       [j]     living pairs towards j …
-    ended: np.ndarray  # (n,) int32        [j]     … and those of them that ended in this slot
-    inflow: np.ndarray  # (n,) int32       [j]     unfinished flows towards j
-    inflow_since: np.ndarray  # (n,) int64
-    inflow_slots: np.ndarray  # (n,) int64
-    received: np.ndarray  # (n,) int64     [j]
-    lengths: np.ndarray  # (256,) int64
-    tally: np.ndarray  # (TALLY,) int64
-    sums: np.ndarray  # (2,) uint64        the fingerprint
-    dst: np.ndarray  # (flows,) int32      [f]     from here on: the flows, which stay
-    size: np.ndarray  # (flows,) int64     [f]     in cells
-    start: np.ndarray  # (flows,) int64    [x]     slot in which flow order[x] starts
-    order: np.ndarray  # (flows,) int32    [x]     flows by source, then by start
-    until: np.ndarray  # (n + 1,) int32    [i]     where those of i begin in `order`
+    flows: np.ndarray  # uint32 [f, FLOW_WORDS]
+    near64: np.ndarray  # what a slot looks at most often: a device keeps it close by, if it fits
+    near32: np.ndarray
+    counted: np.ndarray  # int64, see COUNT
 
 
-def shapes(plan, shape: Shape) -> dict:
-    """Name -> (shape, dtype) of every array of a rack, its first axis left out; `leave4` is another's memory."""
+class View(NamedTuple):
+    """The words of one rack by their names, for a program on the processor."""
+
+    held: np.ndarray
+    owed: np.ndarray
+    past: np.ndarray
+    spill: np.ndarray
+    cells: np.ndarray
+    pool: np.ndarray
+    after_pool: np.ndarray
+    free: np.ndarray
+    used: np.ndarray
+    early: np.ndarray
+    leave: np.ndarray
+    told: np.ndarray
+    left: np.ndarray
+    able: np.ndarray
+    since: np.ndarray  # int64 [h]
+    seq: np.ndarray  # uint32 [h]  cells released
+    seen: np.ndarray  # uint32 [h]  what `want` was when its source last looked
+    next: np.ndarray  # uint32 [h]  the flow whose turn it is …
+    unsent: np.ndarray  # uint32 [h]  … and its cells that are not released
+    served: np.ndarray  # uint32 [h]  1 + the flow served last, 0 if none has cells
+    target: np.ndarray  # uint32 [h]
+    want: np.ndarray  # uint32 [h]  every cell before this one has arrived
+    got: np.ndarray  # uint32 [h]
+    undelivered: np.ndarray  # uint32 [h]
+    rested: np.ndarray  # int64 [h]
+    waiting: np.ndarray
+    received: np.ndarray
+    ended: np.ndarray
+    due: np.ndarray
+    what: np.ndarray
+    said: np.ndarray
+    incast: np.ndarray
+    inflow: np.ndarray
+    inflow_since: np.ndarray
+    inflow_slots: np.ndarray
+    upcoming: np.ndarray
+    until: np.ndarray
+    release: np.ndarray  # uint32 [f], but of a flow that is `next` of its pair
+    deliver: np.ndarray
+    after: np.ndarray
+    size: np.ndarray
+    pair: np.ndarray
+    dst: np.ndarray
+    finish: np.ndarray  # int64 [f]
+    order: np.ndarray
+    start: np.ndarray  # int64 [x]
+    tally: np.ndarray
+    sums: np.ndarray
+    lengths: np.ndarray
+
+
+class Layout(NamedTuple):
+    """Where arrays begin, as `Common` has it, and how many words each block has."""
+
+    starts: dict
+    blocks: dict  # name -> (words, kind)
+
+
+def lay_out(plan, shape: Shape) -> Layout:
+    """The arrays of a rack of this shape, one behind the other in their blocks."""
     numbers, w = plan.numbers, len(plan.shift)
     n, channels, row = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.ROW])
-    air, v = int(numbers[col.DELAY]) + 1, int(numbers[col.FEEDBACK]) - 1
+    air, v = int(numbers[col.DELAY]) + 1, int(numbers[col.FEEDBACK])
     seats, pool, window, flows, _ = shape
-    q, k, wire, flows = w * row, seats * n, air * channels * n, max(flows, 1)
-    i16, i32, u32, i64, u64 = np.int16, np.int32, np.uint32, np.int64, np.uint64
-    sizes = dict(
-        held=(q, u32), cells=(RING * q, u64), spill=(q, u32), owed=(q, u32), past=(v * q, u32),
-        leave=(-(-w // PACK) * PACK * k, i16), told=(n, u32), left=(n, u32), able=(seats // 64 * n, u64),
-        used=(seats // 64 * n, u64), waiting=(n, i32), pool=(pool * n, u64), after_pool=(pool * n, u32),
-        free=(3 * n, u32), target=(k, i32), since=(k, i64), seq=(k, i64), served=(k, i32), want=(k, i64),
-        got=(k, i64), undelivered=(k, i64), rested=(k, i64), early=(k * window // 64, u64), release=(flows, i64),
-        deliver=(flows, i64), after=(flows, i32), finish=(flows, i64), meta=(flows, u64), upcoming=(n, i32),
-        due=(n, i64), what=(wire, u64), about=(wire, u64), said=(wire, u32), again=(v * wire, u32), incast=(n, i32),
-        ended=(n, i32), inflow=(n, i32), inflow_since=(n, i64), inflow_slots=(n, i64), received=(n, i64),
-        lengths=(256, i64), tally=(TALLY, i64), sums=(2, u64), dst=(flows, i32), size=(flows, i64),
-        start=(flows, i64), order=(flows, i32), until=(n + 1, i32),
+    q, k, wire, groups = w * row, seats * n, air * channels * n, seats // 64
+    blocks = {
+        "u64": dict(
+            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, cells=RING * q, pool=pool * n, used=groups * n,
+            early=k * window // 64, inflow_since=n, inflow_slots=n,
+        ),
+        "u32": dict(
+            held=q, owed=q, past=(v - 1) * q, spill=q, after_pool=pool * n, free=3 * n, upcoming=n, until=n + 1,
+            incast=n, inflow=n, told=n, left=n,
+        ),
+        "near64": dict(able=groups * n, due=n, what=wire),
+        "near32": dict(waiting=n, received=n, ended=n, said=v * wire),
+    }  # fmt: skip
+    starts, sizes = dict[str, int](), dict[str, tuple[int, type]]()
+    for block, arrays in blocks.items():
+        at = 0
+        for name, count in arrays.items():
+            starts[name] = at
+            at += -(-count // 4) * 4  # records lie within their sector of 32 bytes
+        sizes[block] = at, np.uint64 if block.endswith("64") else np.uint32
+    sizes["leave"] = -(-w // PACK) * PACK * k, np.uint16
+    sizes["flows"] = max(flows, 1) * FLOW_WORDS, np.uint32
+    sizes["counted"] = COUNT, np.int64
+    return Layout(starts, sizes)
+
+
+def cell_bits(n: int, shape: Shape) -> dict:
+    """How a cell is packed: as many bits as its parts need, and the flow has the rest."""
+    node, seat, seq = max(n - 1, 1).bit_length(), (shape.seats - 1).bit_length(), shape.window.bit_length()
+    flow = 63 - seq - node - seat
+    source = node if (shape.flows + 1).bit_length() <= min(flow - node, 32) else 0
+    return dict(
+        flow_bits=min(flow - source, 32), source_bits=source, seat_bits=seat, node_bits=node, seq_bits=seq
     )  # fmt: skip
-    return {name: ((max(count, 1),), kind) for name, (count, kind) in sizes.items()}
 
 
-def racks_of(arrays: dict) -> Racks:
-    """Such arrays, with the second view of `leave`."""
-    return Racks(**arrays, leave4=arrays["leave"].view(np.uint64))
+def view_of(plan, shape: Shape, one: Racks) -> View:
+    """The words of one rack by their names; `one` has the blocks of that rack alone."""
+    at, v = lay_out(plan, shape).starts, int(plan.numbers[col.FEEDBACK])
+    numbers, w = plan.numbers, len(plan.shift)
+    n, row, k = int(numbers[col.N]), int(numbers[col.ROW]), shape.seats * int(numbers[col.N])
+    q, groups, wire = w * row, shape.seats // 64, int(numbers[col.CHANNELS]) * n * (int(numbers[col.DELAY]) + 1)
+    pool, f = shape.pool, max(shape.flows, 1)
+
+    def some(block, name, count):
+        return getattr(one, block)[at[name] : at[name] + count]
+
+    pairs, ends = some("u64", "pairs", SOURCE_WORDS * k), some("u64", "ends", TARGET_WORDS * k)
+    pair32, end32, flow32 = pairs.view(np.uint32), ends.view(np.uint32), one.flows[: f * FLOW_WORDS]
+    flow64 = flow32.view(np.int64)
+    return View(
+        held=some("u32", "held", q), owed=some("u32", "owed", q), past=some("u32", "past", (v - 1) * q),
+        spill=some("u32", "spill", q), cells=some("u64", "cells", RING * q), pool=some("u64", "pool", pool * n),
+        after_pool=some("u32", "after_pool", pool * n), free=some("u32", "free", 3 * n),
+        used=some("u64", "used", groups * n), early=some("u64", "early", k * shape.window // 64), leave=one.leave,
+        told=some("u32", "told", n), left=some("u32", "left", n), able=some("near64", "able", groups * n),
+        since=pairs.view(np.int64)[SINCE::4], seq=pair32[2::8], seen=pair32[3::8], next=pair32[4::8],
+        unsent=pair32[5::8], served=pair32[6::8], target=pair32[7::8], want=end32[0::8], got=end32[1::8],
+        undelivered=end32[2::8], rested=ends.view(np.int64)[RESTED::4], waiting=some("near32", "waiting", n),
+        received=some("near32", "received", n), ended=some("near32", "ended", n),
+        due=some("near64", "due", n).view(np.int64), what=some("near64", "what", wire),
+        said=some("near32", "said", v * wire), incast=some("u32", "incast", n), inflow=some("u32", "inflow", n),
+        inflow_since=some("u64", "inflow_since", n).view(np.int64),
+        inflow_slots=some("u64", "inflow_slots", n).view(np.int64), upcoming=some("u32", "upcoming", n),
+        until=some("u32", "until", n + 1), release=flow32[RELEASE::16], deliver=flow32[DELIVER::16],
+        after=flow32[AFTER::16], size=flow32[SIZE::16], pair=flow32[PAIR::16], dst=flow32[DST::16],
+        finish=flow64[FINISH // 2 :: 8], order=flow32[ORDER::16], start=flow64[START // 2 :: 8],
+        tally=one.counted, sums=one.counted[SUMS : SUMS + 2].view(np.uint64), lengths=one.counted[LENGTHS:SEEN],
+    )  # fmt: skip
+
+
+def blank(plan, shape: Shape) -> Racks:
+    """The blocks of one rack, zeros."""
+    return racks_of({name: np.zeros(count, kind) for name, (count, kind) in lay_out(plan, shape).blocks.items()})
+
+
+def racks_of(blocks: dict) -> Racks:
+    """Such blocks, with the second view of `leave`."""
+    return Racks(**blocks, leave4=blocks["leave"].view(np.uint64))
 
 
 def size(plan, shape: Shape) -> int:
     """Bytes of one rack on the device."""
-    return sum(shape[0] * np.dtype(kind).itemsize for shape, kind in shapes(plan, shape).values())
+    return sum(count * np.dtype(kind).itemsize for count, kind in lay_out(plan, shape).blocks.values())

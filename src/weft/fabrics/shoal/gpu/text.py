@@ -1,327 +1,491 @@
-"""Shoal's rules for a device: what one node does in a slot. See `kernel` for the legend, `state` for the arrays.
+"""Shoal's rules for a device: what one node does in a slot. See `kernel` for the legend, `state` for the words.
 
 A slot has two halves with a barrier after each. In the first a node starts its flows and sends, and changes only what
 is its own, but for two counts that are added to; in the second it takes in what was sent to it. What a pair has got is
 its destination's, who writes it in the second half alone; its source reads it in the first.
 
 The text knows neither threads nor a device. `device` compiles it for one, for a loop over nodes in any order, or not at
-all, for Numba's simulator.
+all, for Numba's simulator. A device waits some 700 cycles for a word that is far, and asks for the next only when it
+needs none that it waits for: so what four channels will look at is asked for at once.
 """
 
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
-from weft.engine.device import add_to, device, lowest_bit, set_bits
+from weft.engine.device import add_to, at, device, lowest_bit, set_bits
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    ANSWER_BITS, ANSWER_SHIFT, DELIVERED, EMPTY, FINISHED, FORWARDED, LENGTH, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
-    LOCAL, LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, META_SHIFT, NODE_BITS, NONE, OF_SEAT, OVER_BOUND, OWES,
-    PACK, PLACE_BITS, READY_BITS, READY_SHIFT, RELAYED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, STOP, TOO_LONG,
-    TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS,
+    AFTER, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, COUNTS, DELIVER, DELIVERED, DST, EMPTY, FINISH, FINISHED, FLOW_ENDED,
+    FLOW_WORDS, FORWARDED, HEAD, HEAD_SHIFT, LACKS, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL,
+    LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NODE_BITS, NONE, OF_SEAT, ORDER, OVER_BOUND, OWES, PACK, PAIR,
+    PLACE_BITS, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RESTED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SINCE, SIZE,
+    SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG, TOUCHED, TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS,
+    WANTS_WINDOW, WHEN_BITS, WHOM,
 )  # fmt: skip
-from weft.fabrics.shoal.kernel import AWAY, FREE_NOW, LATEST, OWN, SENT, SEQ_BITS, SEQ_SHIFT
-from weft.fabrics.shoal.rules import at, channel_in_turn, event, facing, service_lag, too_young, where
+from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
+from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
 
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
-_LOW, _META, _SEQ, _OWN, _63 = (
-    np.uint64(0xFFFFFFFF),
-    np.uint64(META_SHIFT),
-    np.uint64(SEQ_SHIFT),
-    np.uint64(OWN),
-    np.uint64(63),
-)
-_16, _32, _48 = np.uint64(16), np.uint64(32), np.uint64(48)
+_LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
 NEVER = 1 << 62  # later than anything
+# leave, with 1 added so that nothing is negative
+GONE, HAS_LEFT, NOW = AWAY + 1, SENT + 1, 0
+
+
+# ---------------------------------------------------------------- words
+
+
+@device
+def flow_of(plan, word):
+    """The flow of a cell."""
+    return word & (_1 << np.uint64(plan.flow_bits)) - _1
+
+
+@device
+def seat_of(plan, word):
+    """The seat of the pair of a cell, at its source."""
+    return np.int64(word >> np.uint64(plan.flow_bits + plan.source_bits)) & (1 << plan.seat_bits) - 1
+
+
+@device
+def end_of(plan, word):
+    """The destination of a cell."""
+    shift = plan.flow_bits + plan.source_bits + plan.seat_bits
+    return np.int64(word >> np.uint64(shift)) & (1 << plan.node_bits) - 1
+
+
+@device
+def seq_of(plan, word):
+    """The number of a cell, as far as its word says it."""
+    shift = plan.flow_bits + plan.source_bits + plan.seat_bits + plan.node_bits
+    return np.int64(word >> np.uint64(shift)) & (1 << plan.seq_bits) - 1
+
+
+@device
+def pair_of(plan, rack, word):
+    """The pair of a cell."""
+    if plan.source_bits > 0:
+        source = np.int64(word >> np.uint64(plan.flow_bits)) & (1 << plan.source_bits) - 1
+        return seat_of(plan, word) * plan.n + source
+    whose = np.int64(rack.flows[at(np.int64(flow_of(plan, word)) * FLOW_WORDS, PAIR)])
+    return (whose >> OF_SEAT) * plan.n + (whose & NODE_BITS)
+
+
+@device
+def own_cell(plan, f, i, seat, d, number):
+    """A cell of flow f that its source i has released."""
+    source = i if plan.source_bits > 0 else 0
+    word = ((number & (1 << plan.seq_bits) - 1) << plan.node_bits | d) << plan.seat_bits | seat
+    return _OWN | np.uint64(word << plan.source_bits | source) << np.uint64(plan.flow_bits) | np.uint64(f)
+
+
+@device
+def subflow(plan, seat, p, i):
+    """Where `leave` has the subflow of that seat of i over place p."""
+    return (((p // PACK) * plan.seats + seat) * plan.n + i) * PACK + p % PACK
+
+
+@device
+def nth_bit(word, k):
+    """Index of the set bit of a word that has k set bits below it."""
+    for _ in range(k):
+        word &= word - _1
+    return lowest_bit(word)
 
 
 # ---------------------------------------------------------------- queues
 
 
 @device
-def subflow(seat, p, i, n, seats):
-    """Where `leave` has the subflow of that seat of i over place p."""
-    return (((p // PACK) * seats + seat) * n + i) * PACK + p % PACK
-
-
-@device
-def append(rack, queues, q, i, n, length, what, acc):
+def append(plan, rack, q, i, length, head, what, acc):
     """Put a cell behind the `length` cells of queue q, a queue of node i."""
     if length < RING:
-        rack.cells[at(length * queues + q)] = what
+        rack.u64[at(plan.cells, (head + length & RING - 1) * plan.queues + q)] = what
         return
-    free = rack.free
-    number = np.int64(free[at(i)])
+    u32, n = rack.u32, plan.n
+    number = np.int64(u32[at(plan.free, i)])
     if number != NONE:
-        free[at(i)] = rack.after_pool[at(number * n + i)]
+        u32[at(plan.free, i)] = u32[at(plan.after_pool, number * n + i)]
     else:
-        number = np.int64(free[at(n + i)])
-        free[at(n + i)] = number + 1
-    free[at(2 * n + i)] += np.uint32(1)
-    rack.pool[at(number * n + i)] = what
-    ends = np.int64(rack.spill[at(q)])
+        number = np.int64(u32[at(plan.free, n + i)])
+        u32[at(plan.free, n + i)] = number + 1
+    in_use = np.int64(u32[at(plan.free, 2 * n + i)]) + 1
+    u32[at(plan.free, 2 * n + i)] = in_use
+    if plan.room - in_use < 2 * plan.channels * (1 if plan.ready_queues else plan.seats):
+        acc[STOP] |= WANTS_POOL
+    rack.u64[at(plan.pool, number * n + i)] = what
+    ends = np.int64(u32[at(plan.spill, q)])
     if length == RING:
-        rack.spill[at(q)] = number | number << 16
+        u32[at(plan.spill, q)] = number | number << 16
     else:
-        rack.after_pool[at((ends >> 16) * n + i)] = number
-        rack.spill[at(q)] = (ends & NONE) | number << 16
+        u32[at(plan.after_pool, (ends >> 16) * n + i)] = number
+        u32[at(plan.spill, q)] = (ends & NONE) | number << 16
 
 
 @device
-def take(rack, queues, q, i, n, length):
-    """Take the first of the `length` cells of queue q; the others move up."""
-    cells, free = rack.cells, rack.free
-    what = cells[at(q)]
-    if length > 1:
-        cells[at(q)] = cells[at(queues + q)]
-        if length > 2:
-            cells[at(queues + q)] = cells[at(2 * queues + q)]
-    if length > RING:
-        ends = np.int64(rack.spill[at(q)])
-        number = ends & NONE
-        cells[at(2 * queues + q)] = rack.pool[at(number * n + i)]
-        rack.spill[at(q)] = (ends & ~NONE) | np.int64(rack.after_pool[at(number * n + i)]) & NONE
-        rack.after_pool[at(number * n + i)] = free[at(i)]
-        free[at(i)] = number
-        free[at(2 * n + i)] -= np.uint32(1)
-    return what
+def move_up(plan, rack, q, i, head):
+    """Take the first cell that lies in the pool into the ring, whose first has just gone: queue q of node i."""
+    u32, n = rack.u32, plan.n
+    ends = np.int64(u32[at(plan.spill, q)])
+    number = ends & NONE
+    rack.u64[at(plan.cells, head * plan.queues + q)] = rack.u64[at(plan.pool, number * n + i)]
+    u32[at(plan.spill, q)] = (ends & ~NONE) | np.int64(u32[at(plan.after_pool, number * n + i)]) & NONE
+    u32[at(plan.after_pool, number * n + i)] = u32[at(plan.free, i)]
+    u32[at(plan.free, i)] = number
+    u32[at(plan.free, 2 * n + i)] -= np.uint32(1)
 
 
 # ---------------------------------------------------------------- the first half: flows start, nodes send
 
 
 @device
-def find_seat(rack, i, d, n, seats, slot):
+def find_seat(plan, rack, i, d, slot):
     """(seat of the living pair from i to d, or -1; the first seat that is vacant), after looking who has rested."""
-    found, vacant = np.int64(-1), np.int64(-1)
-    for x in range(seats // 64):
-        word = rack.used[at(x * n + i)]
+    n, u64, found, vacant = plan.n, rack.u64, np.int64(-1), np.int64(-1)
+    for x in range(plan.seats // 64):
+        word = u64[at(plan.used, x * n + i)]
         todo, kept = word, word
-        while todo != 0:  # four at a time: a device waits for the first load, and the others come with it
+        while todo != 0:  # two at a time: a device waits for the first, and the other comes with it
             a, todo = lowest_bit(todo), todo & todo - _1
             b, todo = lowest_bit(todo) if todo != 0 else a, todo & todo - _1 if todo != 0 else todo
-            c, todo = lowest_bit(todo) if todo != 0 else b, todo & todo - _1 if todo != 0 else todo
-            k, todo = lowest_bit(todo) if todo != 0 else c, todo & todo - _1 if todo != 0 else todo
-            first = x * 64 * n + i
-            to_a, to_b = rack.target[at(first + a * n)], rack.target[at(first + b * n)]
-            to_c, to_k = rack.target[at(first + c * n)], rack.target[at(first + k * n)]
-            by_a, by_b = rack.rested[at(first + a * n)], rack.rested[at(first + b * n)]
-            by_c, by_k = rack.rested[at(first + c * n)], rack.rested[at(first + k * n)]
+            h, g = (x * 64 + a) * n + i, (x * 64 + b) * n + i
+            to_a, to_b = (
+                np.int64(u64[at(plan.pairs, h * SOURCE_WORDS + WHOM)] >> _32),
+                np.int64(u64[at(plan.pairs, g * SOURCE_WORDS + WHOM)] >> _32),
+            )
+            by_a, by_b = (
+                np.int64(u64[at(plan.ends, h * TARGET_WORDS + RESTED)]),
+                np.int64(u64[at(plan.ends, g * TARGET_WORDS + RESTED)]),
+            )
             found = x * 64 + a if to_a == d and by_a == NEVER else found
             found = x * 64 + b if to_b == d and by_b == NEVER else found
-            found = x * 64 + c if to_c == d and by_c == NEVER else found
-            found = x * 64 + k if to_k == d and by_k == NEVER else found
             kept &= ~(_1 << np.uint64(a)) if by_a <= slot else _ALL
             kept &= ~(_1 << np.uint64(b)) if by_b <= slot else _ALL
-            kept &= ~(_1 << np.uint64(c)) if by_c <= slot else _ALL
-            kept &= ~(_1 << np.uint64(k)) if by_k <= slot else _ALL
         if kept != word:
-            rack.used[at(x * n + i)] = kept
+            u64[at(plan.used, x * n + i)] = kept
         if vacant < 0 and kept != _ALL:
             vacant = x * 64 + lowest_bit(~kept)
     return found, vacant
 
 
 @device
+def moment(rack, x):
+    """The slot in which the x-th flow by source starts."""
+    k = x * FLOW_WORDS + START
+    return np.int64(rack.flows[at(k, 0)]) | np.int64(rack.flows[at(k, 1)]) << 32
+
+
+@device
 def start_flows(plan, rack, i, slot, acc):
     """Start every flow of node i whose slot has come."""
-    n, seats, shortest = plan.n, plan.seats, plan.shortest
-    x, end = np.int64(rack.upcoming[at(i)]), np.int64(rack.until[at(i + 1)])
-    while x < end and rack.start[at(x)] <= slot:
-        f = np.int64(rack.order[at(x)])
+    n, seats, u32, u64, flows, near64 = plan.n, plan.seats, rack.u32, rack.u64, rack.flows, rack.near64
+    x, end = np.int64(u32[at(plan.upcoming, i)]), np.int64(u32[at(plan.until, i + 1)])
+    while x < end and moment(rack, x) <= slot:
+        f = np.int64(flows[at(x * FLOW_WORDS, ORDER)])
         x += 1
-        d, cells = np.int64(rack.dst[at(f)]), rack.size[at(f)]
-        seat, vacant = find_seat(rack, i, d, n, seats, slot)
+        d, cells = np.int64(flows[at(f * FLOW_WORDS, DST)]), np.int64(flows[at(f * FLOW_WORDS, SIZE)])
+        seat, vacant = find_seat(plan, rack, i, d, slot)
         if seat < 0:
             seat = vacant
             h = seat * n + i
-            rack.used[at((seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
-            rack.target[at(h)], rack.since[at(h)], rack.seq[at(h)], rack.served[at(h)] = d, 0, 0, 0
-            rack.want[at(h)], rack.got[at(h)], rack.undelivered[at(h)], rack.rested[at(h)] = 0, 0, 0, NEVER
-            for x4 in range(plan.shift.size + PACK - 1 >> 2):  # the seat may have been another's
-                rack.leave4[at((x4 * seats + seat) * n + i)] = _ALL  # FREE_NOW, four times
-            add_to(rack.incast, d, np.int32(1))
+            u64[at(plan.used, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
+            s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
+            u64[at(s, COUNTS)], u64[at(s, WHOM)] = _0, np.uint64(d << 32)
+            u64[at(r, ARRIVED)], u64[at(r, LACKS)], u64[at(r, RESTED)] = _0, _0, np.uint64(NEVER)
+            for x4 in range((plan.epoch * plan.channels + PACK - 1) // PACK):  # the seat may have been another's
+                rack.leave4[at((x4 * seats + seat) * n, i)] = _0  # NOW, four times
+            add_to(u32, at(plan.incast, d), np.uint32(1))
         h = seat * n + i
-        served = np.int64(rack.served[at(h)]) - 1
-        if served < 0:  # nothing left to release: it becomes busy now
-            rack.able[at((seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
-            rack.since[at(h)] = slot
-        join(rack, h, f, served, cells, shortest)
-        rack.release[at(f)], rack.deliver[at(f)] = cells, cells
-        rack.undelivered[at(h)] += cells
-        rack.meta[at(f)] = np.uint64(d << META_SHIFT | seat << OF_SEAT | i)
-        if rack.inflow[at(d)] == 0:
-            rack.inflow_since[at(d)] = slot
-        add_to(rack.inflow, d, np.int32(1))
-    rack.upcoming[at(i)] = x
-    rack.due[at(i)] = rack.start[at(x)] if x < end else NEVER
+        s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
+        flows[at(f * FLOW_WORDS, RELEASE)], flows[at(f * FLOW_WORDS, DELIVER)] = cells, cells
+        flows[at(f * FLOW_WORDS, PAIR)] = seat << OF_SEAT | i
+        whom = u64[at(s, WHOM)]
+        if whom & _LOW == 0:  # nothing left to release: it becomes busy now
+            near64[at(plan.able, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
+            u64[at(s, SINCE)] = np.uint64(slot)
+            flows[at(f * FLOW_WORDS, AFTER)] = f
+            u64[at(s, WHOM)] = whom | np.uint64(f + 1)
+            u64[at(s, HEAD)] = np.uint64(cells << 32 | f)
+        else:
+            join(plan, rack, s, f, cells)
+        u64[at(r, LACKS)] += np.uint64(cells)
+        if u32[at(plan.inflow, d)] == 0:
+            u64[at(plan.inflow_since, d)] = np.uint64(slot)
+        add_to(u32, at(plan.inflow, d), np.uint32(1))
+    u32[at(plan.upcoming, i)] = x
+    near64[at(plan.due, i)] = np.uint64(moment(rack, x) if x < end else NEVER)
     vacant = 0
     for g in range(seats // 64):
-        vacant += 64 - set_bits(rack.used[at(g * n + i)])
+        vacant += 64 - set_bits(u64[at(plan.used, g * n + i)])
     if vacant < plan.reserve:
         acc[STOP] |= WANTS_SEATS
 
 
 @device
-def join(rack, h, f, served, cells, shortest):
-    """Add flow f to the circle of pair h, see `rules.join`."""
-    after = rack.after
-    if served < 0:
-        after[at(f)] = f
-        rack.served[at(h)] = f + 1
-        return
+def join(plan, rack, s, f, cells):
+    """Add flow f to the circle of a pair that has flows, whose words begin at s; see `rules.join`."""
+    u64, flows = rack.u64, rack.flows
+    whom, head = u64[at(s, WHOM)], u64[at(s, HEAD)]
+    served, following = np.int64(whom & _LOW) - 1, np.int64(head & _LOW)
+    flows[at(following * FLOW_WORDS, RELEASE)] = head >> _32
     k = served
-    if shortest:
-        while after[at(k)] != served and rack.size[at(after[at(k)])] <= cells:
-            k = np.int64(after[at(k)])
-        if rack.size[at(after[at(k)])] <= cells:
+    if plan.shortest:
+        x = np.int64(flows[at(k * FLOW_WORDS, AFTER)])
+        while x != served and np.int64(flows[at(x * FLOW_WORDS, SIZE)]) <= cells:
+            k = x
+            x = np.int64(flows[at(k * FLOW_WORDS, AFTER)])
+        if np.int64(flows[at(x * FLOW_WORDS, SIZE)]) <= cells:
             k = served
-            rack.served[at(h)] = f + 1
+            served = f
     else:
-        rack.served[at(h)] = f + 1
-    after[at(f)] = after[at(k)]
-    after[at(k)] = f
+        served = f
+    flows[at(f * FLOW_WORDS, AFTER)] = flows[at(k * FLOW_WORDS, AFTER)]
+    flows[at(k * FLOW_WORDS, AFTER)] = f
+    follow(rack, s, whom, served)
 
 
 @device
-def next_flow(rack, h, shortest):
-    """Take a cell of pair h from the flow whose turn it is, see `rules.next_flow`; returns the flow."""
-    before = np.int64(rack.served[at(h)]) - 1
-    f = np.int64(rack.after[at(before)])
-    left = rack.release[at(f)] - 1
-    rack.release[at(f)] = left
+def follow(rack, s, whom, served):
+    """The flow behind `served` is the one whose turn it is."""
+    u64, flows = rack.u64, rack.flows
+    f = np.int64(flows[at(served * FLOW_WORDS, AFTER)])
+    u64[at(s, WHOM)] = whom & ~_LOW | np.uint64(served + 1)
+    u64[at(s, HEAD)] = np.uint64(np.int64(flows[at(f * FLOW_WORDS, RELEASE)]) << 32 | f)
+
+
+@device
+def next_flow(plan, rack, s):
+    """Take a cell of a pair from the flow whose turn it is, see `rules.next_flow`; (the flow, whether any is left)."""
+    u64, flows = rack.u64, rack.flows
+    whom, head = u64[at(s, WHOM)], u64[at(s, HEAD)]
+    before, f, left = np.int64(whom & _LOW) - 1, np.int64(head & _LOW), np.int64(head >> _32) - 1
+    some = True
     if left == 0:
+        flows[at(f * FLOW_WORDS, RELEASE)] = 0
         if f == before:
-            rack.served[at(h)] = 0
+            u64[at(s, WHOM)] = whom & ~_LOW
+            some = False
         else:
-            rack.after[at(before)] = rack.after[at(f)]
-    elif not shortest:
-        rack.served[at(h)] = f + 1
-    return f
+            flows[at(before * FLOW_WORDS, AFTER)] = flows[at(f * FLOW_WORDS, AFTER)]
+            follow(rack, s, whom, before)
+    elif f == before or plan.shortest:  # it is the next again
+        u64[at(s, HEAD)] = np.uint64(left << 32 | f)
+    else:
+        flows[at(f * FLOW_WORDS, RELEASE)] = left
+        follow(rack, s, whom, f)
+    return f, some
 
 
 @device
 def may_send(plan, rack, i, p, group, limit):
     """Seats of i from 64 * group on with cells left that may send in place p: eq. (2)."""
-    n, seats, leave = plan.n, plan.seats, rack.leave
-    todo, who = rack.able[at(group * n + i)], _0
-    row = ((p // PACK) * seats + group * 64) * n + i
+    n, leave = plan.n, rack.leave
+    todo, who = rack.near64[at(plan.able, group * n + i)], _0
+    row = ((p // PACK) * plan.seats + group * 64) * n + i
     while todo != 0:
         k = lowest_bit(todo)
         todo &= todo - _1
-        if leave[at((row + k * n) * PACK + p % PACK)] <= limit:
+        if leave[at((row + k * n) * PACK, p % PACK)] <= limit + 1:
             who |= _1 << np.uint64(k)
     return who
 
 
 @device
-def eligible(word, limits):
-    """Which of the four numbers of a word of `leave` are at most their limits: bits 0, 16, 32 and 48.
+def scan(plan, rack, i, p, could, low, high):
+    """Which of the seats that are set in `could` may send on each of four channels from place p on: eq. (2).
 
-    limits: four numbers of 16 bits, each 1 + its limit + 2^15; a word holds numbers from -1 on, so with 1 added, and
-    nothing carried, they are at most 2^15.
+    Four words; bit k stands for the k-th of those seats. low, high: four numbers of 16 bits, each 1 + its limit + 2^15;
+    what is compared with them is 1 + a time, 2^15 at most, so nothing is borrowed and bit 15 of a difference tells.
     """
-    more = np.uint64(0x0001000100010001)
-    low, top = np.uint64(0x7FFF7FFF7FFF7FFF), np.uint64(0x8000800080008000)
-    plus = ((word & low) + more) ^ (word & top)  # 1 added to each, apart
-    return (limits - plus) >> np.uint64(15) & more
-
-
-@device
-def scan(rack, i, n, seats, row, limits):
-    """Seats of i, of no more than 64, that may send on each of four channels: eq. (2); four words."""
-    a, b, c, d = _0, _0, _0, _0
-    todo = rack.able[at(i)]
-    first = row * seats * n + i
-    while todo != 0:  # four at a time, as in `find_seat`
-        k0, todo = lowest_bit(todo), todo & todo - _1
-        k1, todo = lowest_bit(todo) if todo != 0 else k0, todo & todo - _1 if todo != 0 else todo
-        k2, todo = lowest_bit(todo) if todo != 0 else k1, todo & todo - _1 if todo != 0 else todo
-        k3, todo = lowest_bit(todo) if todo != 0 else k2, todo & todo - _1 if todo != 0 else todo
-        w0, w1 = rack.leave4[at(first + k0 * n)], rack.leave4[at(first + k1 * n)]
-        w2, w3 = rack.leave4[at(first + k2 * n)], rack.leave4[at(first + k3 * n)]
-        may = eligible(w0, limits)
-        a, b = a | (may & _1) << np.uint64(k0), b | (may >> _16 & _1) << np.uint64(k0)
-        c, d = c | (may >> _32 & _1) << np.uint64(k0), d | (may >> _48) << np.uint64(k0)
-        may = eligible(w1, limits)
-        a, b = a | (may & _1) << np.uint64(k1), b | (may >> _16 & _1) << np.uint64(k1)
-        c, d = c | (may >> _32 & _1) << np.uint64(k1), d | (may >> _48) << np.uint64(k1)
-        may = eligible(w2, limits)
-        a, b = a | (may & _1) << np.uint64(k2), b | (may >> _16 & _1) << np.uint64(k2)
-        c, d = c | (may >> _32 & _1) << np.uint64(k2), d | (may >> _48) << np.uint64(k2)
-        may = eligible(w3, limits)
-        a, b = a | (may & _1) << np.uint64(k3), b | (may >> _16 & _1) << np.uint64(k3)
-        c, d = c | (may >> _32 & _1) << np.uint64(k3), d | (may >> _48) << np.uint64(k3)
+    n = plan.n
+    first, skip = (p // PACK) * plan.seats * n + i, np.uint64(16 * (p % PACK))
+    a, b, c, d, todo, done = _0, _0, _0, _0, could, np.int64(0)
+    never = np.uint64(0x8000800080008000)
+    while todo != 0:
+        m01, m23, k = np.uint32(0), np.uint32(0), np.int64(0)
+        while todo != 0 and k < 16:  # four at a time: a device waits for the first, and the others come with it
+            w0 = rack.leave4[at(first, lowest_bit(todo) * n)]
+            w1, w2, w3 = never, never, never
+            todo &= todo - _1
+            if todo != 0:
+                w1 = rack.leave4[at(first, lowest_bit(todo) * n)]
+                todo &= todo - _1
+            if todo != 0:
+                w2 = rack.leave4[at(first, lowest_bit(todo) * n)]
+                todo &= todo - _1
+            if todo != 0:
+                w3 = rack.leave4[at(first, lowest_bit(todo) * n)]
+                todo &= todo - _1
+            if plan.channels % PACK != 0:
+                w0, w1, w2, w3 = w0 >> skip, w1 >> skip, w2 >> skip, w3 >> skip
+            m01 = beside(beside(beside(beside(m01, low, w0), low, w1), low, w2), low, w3)
+            m23 = beside(
+                beside(beside(beside(m23, high, w0 >> _32), high, w1 >> _32), high, w2 >> _32), high, w3 >> _32
+            )
+            k += 4
+        m01, m23 = np.uint32(m01 >> np.uint32(16 - k)), np.uint32(m23 >> np.uint32(16 - k))
+        move = np.uint64(done)
+        a, b = a | np.uint64(m01 & np.uint32(0xFFFF)) << move, b | np.uint64(m01 >> np.uint32(16)) << move
+        c, d = c | np.uint64(m23 & np.uint32(0xFFFF)) << move, d | np.uint64(m23 >> np.uint32(16)) << move
+        done += 16
     return a, b, c, d
 
 
 @device
-def let_go(plan, rack, i, p, q, slot, e, holds, who, acc):
-    """Let node i release a cell to the end of queue q, in turn; returns what the queue holds then.
+def beside(bits, limits, word):
+    """Put the two bits of a comparison before those of the comparisons before."""
+    return np.uint32(bits >> np.uint32(1) & np.uint32(0x7FFF7FFF)) | np.uint32(
+        np.uint32(limits - np.uint32(word)) & np.uint32(0x80008000)
+    )
 
-    who: the seats that may, if the node has no more than 64.
+
+@device
+def limit_of(e, holds):
+    """What a channel is compared with in `scan`."""
+    return min(e + (np.int64(holds) & LENGTH), LATEST) + 1 + 0x8000
+
+
+@device
+def release(plan, rack, i, p, seat, acc):
+    """Let the pair in that seat of i release a cell for place p; returns the cell."""
+    u64, n = rack.u64, plan.n
+    h = seat * n + i
+    s = plan.pairs + h * SOURCE_WORDS
+    counts = u64[at(s, COUNTS)]
+    number, seen = np.int64(counts & _LOW), np.int64(counts >> _32)
+    d = np.int64(u64[at(s, WHOM)] >> _32)
+    f, some = next_flow(plan, rack, s)
+    if number - seen >= plan.window - 2 * plan.channels:
+        seen = np.int64(u64[at(plan.ends, h * TARGET_WORDS + ARRIVED)] & _LOW)
+        if number - seen >= plan.window - 2 * plan.channels:
+            acc[STOP] |= WANTS_WINDOW
+    u64[at(s, COUNTS)] = np.uint64(seen << 32 | number + 1)
+    rack.leave[at(subflow(plan, seat, p, i), 0)] = GONE
+    if not some:
+        rack.near64[at(plan.able, (seat >> 6) * n + i)] &= ~(_1 << np.uint64(seat & 63))
+    return own_cell(plan, f, i, seat, d, number)
+
+
+@device
+def age_of(plan, rack, i, seat, slot):
+    """For how many slots the pair in that seat of i has been busy."""
+    return slot - np.int64(rack.u64[at(plan.pairs, (seat * plan.n + i) * SOURCE_WORDS + SINCE)])
+
+
+@device
+def let_one_go(plan, rack, i, p, slot, holds, could, who, acc):
+    """Let node i release a cell for place p, in turn: (the cell, or none; its seat; its bit in `who`).
+
+    could, who: as in `scan`.
     """
-    n, seats, interval, ready_queues = plan.n, plan.seats, plan.age_interval, plan.ready_queues
-    queues, young, shortest = rack.held.size, plan.aged * interval, plan.shortest
     length, turn = holds & LENGTH, holds >> TURN_SHIFT
+    turn = turn if turn < plan.seats else 0
+    rank, todo = np.uint64(set_bits(could & (_1 << np.uint64(turn)) - _1)), who
+    while todo != 0:
+        behind = todo & _ALL << rank
+        k = lowest_bit(behind if behind != 0 else todo)
+        todo &= ~(_1 << np.uint64(k))
+        seat = nth_bit(could, k)
+        if length > 1 and too_young(
+            length, age_of(plan, rack, i, seat, slot), plan.aged * plan.age_interval, plan.age_interval
+        ):
+            continue
+        return release(plan, rack, i, p, seat, acc), seat, _1 << np.uint64(k)
+    return _ALL, np.int64(0), _0
+
+
+@device
+def let_go(plan, rack, i, p, q, slot, e, holds, acc):
+    """Let node i release cells to the end of queue q, in turn; returns what the queue holds then."""
+    seats, interval, ready_queues = plan.seats, plan.age_interval, plan.ready_queues
+    length, turn, head = holds & LENGTH, holds >> TURN_SHIFT, holds >> HEAD_SHIFT & RING - 1
     limit = min(e + length, LATEST) if ready_queues else np.int64(LATEST)
     groups, released = seats >> 6, np.int64(0)
     turn = turn if turn < seats else 0
     group, spin = turn >> 6, np.uint64(turn & 63)
     for step in range(groups + 1):  # the group of the turn comes twice: its end first, its beginning last
-        if groups > 1:
-            who = may_send(plan, rack, i, p, group, limit)
-        now = who
+        now = may_send(plan, rack, i, p, group, limit)
         if step == 0:
-            now = who & _ALL << spin
+            now &= _ALL << spin
         elif step == groups:
-            now = who & ~(_ALL << spin)
+            now &= ~(_ALL << spin)
         while now != 0:
-            k = lowest_bit(now)
+            seat = (group << 6) + lowest_bit(now)
             now &= now - _1
-            seat = (group << 6) + k
-            h = seat * n + i
             seen = length
             if not ready_queues:
                 seen += released
-                if rack.leave[at(subflow(seat, p, i, n, seats))] > e + seen:
+                if rack.leave[at(subflow(plan, seat, p, i), 0)] > e + seen + 1:
                     continue
-            if too_young(seen, slot - rack.since[at(h)], young, interval):
+            if too_young(seen, age_of(plan, rack, i, seat, slot), plan.aged * interval, interval):
                 continue
-            f = next_flow(rack, h, shortest)
-            number = rack.seq[at(h)]
-            if number - rack.want[at(h)] >= plan.window - 2 * plan.channels:
-                acc[STOP] |= WANTS_WINDOW
-            rack.seq[at(h)] = number + 1
-            rack.leave[at(subflow(seat, p, i, n, seats))] = AWAY
-            what = _OWN | np.uint64(number & SEQ_BITS) << _SEQ | np.uint64(f)
-            append(rack, queues, q, i, n, length + released, what, acc)
+            append(plan, rack, q, i, length + released, head, release(plan, rack, i, p, seat, acc), acc)
             released += 1
             turn = seat + 1
-            if rack.served[at(h)] == 0:
-                rack.able[at(group * n + i)] &= ~(_1 << np.uint64(k))
             if ready_queues:
                 break
         if ready_queues and released > 0:
             break
         group = group + 1 if group + 1 < groups else 0
     if released > 0:
-        waiting = np.int64(rack.waiting[at(i)]) + released
-        rack.waiting[at(i)] = waiting
-        acc[MAX_QUEUE] = max(acc[MAX_QUEUE], length + released)
-        acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
+        note_waiting(plan, rack, i, released, length + released, acc)
         holds = (holds & ((1 << TURN_SHIFT) - 1)) + released - ((1 << READY_SHIFT) if ready_queues else 0)
         holds |= LOCAL_BIT | turn << TURN_SHIFT
     return holds
 
 
 @device
-def report(rack, debt, i, row, now):
-    """What node i says of a feedback that it owes: 1 + the seat, and the epoch from which it may send again."""
+def note_waiting(plan, rack, i, more, length, acc):
+    """Note that so many cells more wait at node i, and that a queue has this length."""
+    waiting = np.int64(rack.near32[at(plan.waiting, i)]) + more
+    rack.near32[at(plan.waiting, i)] = waiting
+    acc[MAX_QUEUE] = max(acc[MAX_QUEUE], length)
+    acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
+
+
+@device
+def ahead_in(plan, rack, debt, i):
+    """Cells and flows before one that comes to the queue which a feedback that node i owes is about."""
+    if debt == 0:
+        return np.uint32(0)
+    there = np.int64(rack.u32[at(plan.held, (np.int64(debt) & PLACE_BITS) * plan.row + i)])
+    return np.uint32((there & LENGTH) + (there >> READY_SHIFT & READY_BITS))
+
+
+@device
+def report(plan, rack, debt, ahead, i, base, now):
+    """What node i says of a feedback that it owes: 1 + the seat, and the epoch from which it may send again.
+
+    ahead: what `ahead_in` said before the slot; queues of the slot, from place `base` on, have changed since.
+    """
     if debt == 0:
         return np.int64(0)
-    there = np.int64(rack.held[at((debt & PLACE_BITS) * row + i)])
-    ahead = (there & LENGTH) + (there >> READY_SHIFT & READY_BITS)
-    when = max(min(now + ahead + (debt >> ANSWER_SHIFT & ANSWER_BITS), LATEST), 0)
+    if base <= debt & PLACE_BITS < base + plan.channels:
+        ahead = ahead_in(plan, rack, debt, i)
+    when = max(min(now + np.int64(ahead) + (debt >> ANSWER_SHIFT & ANSWER_BITS), LATEST), 0)
     return ((debt >> SEAT_SHIFT & SEAT_BITS) + 1) << SAID_SHIFT | when
+
+
+@device
+def first_cell(plan, rack, q, holds):
+    """The first cell of queue q, if it has any."""
+    if np.int64(holds) & LENGTH == 0:
+        return _0
+    return rack.u64[at(plan.cells, (np.int64(holds) >> HEAD_SHIFT & RING - 1) * plan.queues + q)]
+
+
+@device
+def lit(plan, p, i):
+    """Whether node i sends in place p."""
+    return plan.tables[at(plan.first, p)] <= i < plan.tables[at(plan.last, p)]
+
+
+@device
+def any_able(plan, rack, i):
+    """Whether node i has a pair with cells left to release."""
+    active = False
+    for g in range(plan.seats >> 6):
+        active |= rack.near64[at(plan.able, g * plan.n + i)] != 0
+    return active
 
 
 @device
@@ -330,117 +494,176 @@ def send(plan, rack, i, slot, e, base, place, acc):
 
     e: the epoch, from BASE on; base: the first place of the slot; place: where the wire of this slot begins.
     """
-    n, channels, row, seats = plan.n, plan.channels, plan.row, plan.seats
-    more, ready_queues, self_place = plan.feedback - 1, plan.ready_queues, plan.self_place
-    queues, wires = rack.held.size, rack.what.size
-    ended = rack.ended[at(i)]
+    near32 = rack.near32
+    ended = np.int64(near32[at(plan.ended, i)])
     if ended > 0:
-        add_to(rack.incast, i, np.int32(-ended))
-        rack.ended[at(i)] = 0
-    if rack.due[at(i)] <= slot:
+        add_to(rack.u32, at(plan.incast, i), np.uint32(-ended))
+        near32[at(plan.ended, i)] = 0
+    if np.int64(rack.near64[at(plan.due, i)]) <= slot:
         start_flows(plan, rack, i, slot, acc)
+    for c in range(0, plan.channels, 4):
+        send_four(plan, rack, i, slot, e, base, base + c, place + c, min(plan.channels - c, 4), acc)
+
+
+@device
+def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
+    """Let node i work through up to four channels, from place p on."""
+    u32, more = rack.u32, plan.feedback - 1
+    q0 = at(p * plan.row, i)
+    q1 = at(q0, (plan.row if many > 1 else 0))
+    q2 = at(q0, (2 * plan.row if many > 2 else 0))
+    q3 = at(q0, (3 * plan.row if many > 3 else 0))
+    h0, h1, h2, h3 = u32[at(plan.held, q0)], u32[at(plan.held, q1)], u32[at(plan.held, q2)], u32[at(plan.held, q3)]
+    d0, d1, d2, d3 = u32[at(plan.owed, q0)], u32[at(plan.owed, q1)], u32[at(plan.owed, q2)], u32[at(plan.owed, q3)]
+    none = np.uint32(0)
+    g0, g1, g2, g3, s0, s1, s2, s3 = none, none, none, none, none, none, none, none
+    if more > 0:
+        g0, g1, g2, g3 = (
+            u32[at(plan.past, q0)], u32[at(plan.past, q1)], u32[at(plan.past, q2)], u32[at(plan.past, q3)]
+        )  # fmt: skip
+    could, w0, w1, w2, w3 = _0, _0, _0, _0, _0
+    c0, c1, c2, c3 = _0, _0, _0, _0
+    if plan.quick:
+        could = rack.near64[at(plan.able, i)]
+    r0, r1 = ahead_in(plan, rack, d0, i), ahead_in(plan, rack, d1, i)
+    r2, r3 = ahead_in(plan, rack, d2, i), ahead_in(plan, rack, d3, i)
+    if more > 0:
+        s0, s1 = ahead_in(plan, rack, g0, i), ahead_in(plan, rack, g1, i)
+        s2, s3 = ahead_in(plan, rack, g2, i), ahead_in(plan, rack, g3, i)
+    if plan.quick:
+        c0, c1 = first_cell(plan, rack, q0, h0), first_cell(plan, rack, q1, h1)
+        c2, c3 = first_cell(plan, rack, q2, h2), first_cell(plan, rack, q3, h3)
+        low = np.uint32(limit_of(e, h0) | limit_of(e, h1) << 16)
+        high = np.uint32(limit_of(e, h2) | limit_of(e, h3) << 16)
+        w0, w1, w2, w3 = scan(plan, rack, i, p, could, low, high)
     now = e - plan.answer_offset
-    active = False
-    for g in range(seats >> 6):
-        active |= rack.able[at(g * n + i)] != 0
-    quick = channels & 3 == 0 and seats == 64 and ready_queues
-    w0, w1, w2, w3 = _0, _0, _0, _0
-    for c in range(channels):
-        p, x = base + c, (place + c) * n + i
-        if quick and active and c & 3 == 0:  # four channels at once: none changes what another looks at
-            limits = _0
-            for k in range(4):
-                length = np.int64(rack.held[at((p + k) * row + i)]) & LENGTH
-                limits |= np.uint64(min(e + length, LATEST) + 1 + 0x8000) << np.uint64(16 * k)
-            w0, w1, w2, w3 = scan(rack, i, n, seats, p >> 2, limits)
-        if not plan.first[at(p)] <= i < plan.last[at(p)]:  # dark
-            rack.what[at(x)] = _ALL
-            rack.said[at(x)] = 0
-            for y in range(more):
-                rack.again[at(y * wires + x)] = 0
-            continue
-        here = p == self_place
-        if here:
-            rack.left[at(i)] = 0
-        q = p * row + i
-        holds, debt = np.int64(rack.held[at(q)]), np.int64(rack.owed[at(q)])
-        owes = debt != 0
-        for y in range(more):
-            owes |= rack.past[at(y * queues + q)] != 0
-        if here and more == 0:
-            owes |= rack.told[at(i)] != 0
-        if not (active or owes or holds & (LENGTH | READY_BITS << READY_SHIFT) != 0):
-            rack.what[at(x)] = _ALL
-            rack.said[at(x)] = 0
-            for y in range(more):
-                rack.again[at(y * wires + x)] = 0
-            continue
-        length = holds & LENGTH
-        note_visit(rack, length, acc)
+    x, q = at(place * plan.n, i), q0
+    for k in range(many):
+        gone = serve(plan, rack, i, slot, e, now, base, p + k, q, x, h0, d0, g0, r0, s0, could, w0, c0, acc)
+        h0, h1, h2, d0, d1, d2, g0, g1, g2 = h1, h2, h3, d1, d2, d3, g1, g2, g3
+        r0, r1, r2, s0, s1, s2, c0, c1, c2 = r1, r2, r3, s1, s2, s3, c1, c2, c3
+        w0, w1, w2, w3 = w1 & ~gone, w2 & ~gone, w3 & ~gone, w3
+        x, q = at(x, plan.n), at(q, plan.row)
 
-        # Who may release a cell, and does.
-        holds &= ~(READY_BITS << READY_SHIFT)
-        if active:
-            limit = min(e + length, LATEST) if ready_queues else np.int64(LATEST)
-            who, ready = _0, np.int64(0)
-            if quick:
-                who = w0 if c & 3 == 0 else (w1 if c & 3 == 1 else (w2 if c & 3 == 2 else w3))
-                who &= rack.able[at(i)]
-                ready = set_bits(who)
-            else:
-                for g in range(seats >> 6):
-                    who = may_send(plan, rack, i, p, g, limit)
-                    ready += set_bits(who)
-            if ready_queues:
-                holds |= ready << READY_SHIFT
-            if ready > 0 and (holds & LOCAL_BIT == 0 or not ready_queues):
-                holds = let_go(plan, rack, i, p, q, slot, e, holds, who, acc)
-                active = False
-                for g in range(seats >> 6):
-                    active |= rack.able[at(g * n + i)] != 0
-        rack.held[at(q)] = holds
 
-        # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-        kept = debt
-        for y in range(more):
-            before = np.int64(rack.past[at(y * queues + q)])
-            if before != kept:
-                rack.past[at(y * queues + q)] = kept
-            rack.again[at(y * wires + x)] = report(rack, before, i, row, now)
-            kept = before
-        if here and more == 0:
-            again = np.int64(rack.told[at(i)])
-            rack.told[at(i)] = debt
-            if debt == 0:
-                debt = again
-        elif debt != 0:
-            rack.owed[at(q)] = 0
-        if here and more == 0:
-            rack.owed[at(q)] = 0
-        rack.said[at(x)] = report(rack, debt, i, row, now)
+@device
+def say_nothing(plan, rack, x):
+    """Leave the wire at x empty."""
+    rack.near64[at(plan.what, x)] = _ALL
+    for y in range(plan.feedback):
+        rack.near32[at(plan.said, y * plan.wires + x)] = 0
 
-        # The cell.
-        length = holds & LENGTH
-        if length == 0:
-            rack.what[at(x)] = _ALL
-            continue
-        what = take(rack, queues, q, i, n, length)
-        meta = rack.meta[at(what & _LOW)]
-        rack.what[at(x)], rack.about[at(x)] = what, meta
-        rack.waiting[at(i)] -= np.int32(1)
-        holds -= 1
-        if what & _OWN != 0:
-            holds &= ~LOCAL_BIT
-            acc[LOCAL] += 1
-            seat, j = np.int64(meta) >> OF_SEAT & SEAT_BITS, facing(i, np.int64(plan.shift[at(p)]), n)
-            if np.int64(meta >> _META) == j:
-                rack.leave[at(subflow(seat, p, i, n, seats))] = FREE_NOW
-            elif here:
-                rack.leave[at(subflow(seat, p, i, n, seats))] = SENT
-                rack.left[at(i)] = seat + 1
-        else:
-            acc[FORWARDED] += 1
-        rack.held[at(q)] = holds
+
+@device
+def serve(plan, rack, i, slot, e, now, base, p, q, x, holds, debt, before, ahead, ahead_before, could, who, first, acc):
+    """Let node i send in place p; returns which of the seats of `could`, as bits of `who`, have nothing left.
+
+    holds, debt, before, first: what lies at its queue q, and the first cell there; x: where on the wire.
+    """
+    n, u32, near32, near64 = plan.n, rack.u32, rack.near32, rack.near64
+    holds, debt, before = np.int64(holds), np.int64(debt), np.int64(before)
+    more, self_place, ready_queues, queues, gone = (
+        plan.feedback - 1,
+        plan.self_place,
+        plan.ready_queues,
+        plan.queues,
+        _0,
+    )
+    if not lit(plan, p, i):
+        say_nothing(plan, rack, x)
+        return gone
+    here = p == self_place
+    if here:
+        u32[at(plan.left, i)] = 0
+    owes = (debt | before) != 0
+    for y in range(1, more):
+        owes |= u32[at(plan.past, y * queues + q)] != 0
+    if here and more == 0:
+        owes |= u32[at(plan.told, i)] != 0
+    active = any_able(plan, rack, i)
+    if not (active or owes or holds & (LENGTH | READY_BITS << READY_SHIFT) != 0):
+        say_nothing(plan, rack, x)
+        return gone
+    length, found = holds & LENGTH, holds
+    note_visit(rack, length, acc)
+
+    # Who may release a cell, and does.
+    holds &= ~(READY_BITS << READY_SHIFT)
+    fresh = _ALL  # the cell that was released, if it is known and not yet in the queue
+    if plan.quick:
+        ready = set_bits(who)
+        holds |= ready << READY_SHIFT
+        if ready > 0 and holds & LOCAL_BIT == 0:
+            fresh, seat, bit = let_one_go(plan, rack, i, p, slot, holds, could, who, acc)
+            if bit != 0:
+                if near64[at(plan.able, i)] >> np.uint64(seat) & _1 == 0:
+                    gone = bit
+                note_waiting(plan, rack, i, 1, length + 1, acc)
+                holds = (holds & ((1 << TURN_SHIFT) - 1)) + 1 - (1 << READY_SHIFT)
+                holds |= LOCAL_BIT | seat + 1 << TURN_SHIFT
+                if length > 0:
+                    append(plan, rack, q, i, length, holds >> HEAD_SHIFT & RING - 1, fresh, acc)
+    elif active:
+        limit, ready = min(e + length, LATEST) if ready_queues else np.int64(LATEST), np.int64(0)
+        for g in range(plan.seats >> 6):
+            ready += set_bits(may_send(plan, rack, i, p, g, limit))
+        if ready_queues:
+            holds |= ready << READY_SHIFT
+        if ready > 0 and (holds & LOCAL_BIT == 0 or not ready_queues):
+            holds = let_go(plan, rack, i, p, q, slot, e, holds, acc)
+    if holds != found:
+        u32[at(plan.held, q)] = holds
+        found = holds
+
+    # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
+    if more > 0:
+        if before != debt:
+            u32[at(plan.past, q)] = debt
+        near32[at(plan.said, plan.wires + x)] = report(plan, rack, before, ahead_before, i, base, now)
+        kept = before
+        for y in range(1, more):
+            earlier = np.int64(u32[at(plan.past, y * queues + q)])
+            if earlier != kept:
+                u32[at(plan.past, y * queues + q)] = kept
+            words = report(plan, rack, earlier, ahead_in(plan, rack, earlier, i), i, base, now)
+            near32[at(plan.said, (y + 1) * plan.wires + x)] = words
+            kept = earlier
+    if debt != 0:
+        u32[at(plan.owed, q)] = 0
+    if here and more == 0:
+        again = np.int64(u32[at(plan.told, i)])
+        u32[at(plan.told, i)] = debt
+        if debt == 0:
+            debt, ahead = again, ahead_in(plan, rack, again, i)
+    near32[at(plan.said, x)] = report(plan, rack, debt, ahead, i, base, now)
+
+    # The cell.
+    count = holds & LENGTH
+    if count == 0:
+        near64[at(plan.what, x)] = _ALL
+        return gone
+    head = holds >> HEAD_SHIFT & RING - 1
+    if plan.quick:
+        word = first if length > 0 else fresh
+    else:
+        word = rack.u64[at(plan.cells, head * queues + q)]
+    if count > RING:
+        move_up(plan, rack, q, i, head)
+    near64[at(plan.what, x)] = word
+    near32[at(plan.waiting, i)] -= np.uint32(1)
+    holds = (holds & ~((RING - 1) << HEAD_SHIFT)) - 1 | (head + 1 & RING - 1 if count > 1 else 0) << HEAD_SHIFT
+    if word & _OWN != 0:
+        holds &= ~LOCAL_BIT
+        acc[LOCAL] += 1
+        if end_of(plan, word) == facing(i, np.int64(plan.tables[at(p, 0)]), n):
+            rack.leave[at(subflow(plan, seat_of(plan, word), p, i), 0)] = NOW
+        elif here:
+            rack.leave[at(subflow(plan, seat_of(plan, word), p, i), 0)] = HAS_LEFT
+            u32[at(plan.left, i)] = seat_of(plan, word) + 1
+    else:
+        acc[FORWARDED] += 1
+    u32[at(plan.held, q)] = holds
+    return gone
 
 
 @device
@@ -456,7 +679,7 @@ def note_visit(rack, length, acc):
     elif length == 3:
         acc[LENGTH_3] += 1
     else:
-        add_to(rack.lengths, min(length, 255), 1)
+        add_to(rack.counted, LENGTHS + min(length, 255), 1)
 
 
 # ---------------------------------------------------------------- the second half: what was sent arrives
@@ -465,121 +688,174 @@ def note_visit(rack, length, acc):
 @device
 def receive(plan, rack, j, slot, base, place, acc, sums):
     """Let node j take in what was sent to it `delay` slots ago: feedback, and a cell that goes on or has arrived."""
-    n, channels, epoch, delay, row = plan.n, plan.channels, plan.epoch, plan.delay, plan.row
-    seats, more, self_place, half = plan.seats, plan.feedback - 1, plan.self_place, plan.half
-    wires, queues = rack.what.size, rack.held.size
-    if slot < delay:
+    if slot < plan.delay:
         return
-    for turn in range(channels):
-        c = channel_in_turn(turn, base, self_place, channels)
-        p = base + c
-        i = j - np.int64(plan.shift[at(p)])
-        i = i + n if i < 0 else i
-        if not plan.first[at(p)] <= i < plan.last[at(p)]:
-            continue
-        here, x, r = p == self_place, (place + c) * n + i, np.int64(plan.mirror[at(p)])
-        for y in range(more):
-            note = np.int64(rack.again[at(y * wires + x)])
-            if note != 0:
-                take_note(rack, j, r, n, seats, note, here, True)
-        note = np.int64(rack.said[at(x)])
-        if note != 0:
-            take_note(rack, j, r, n, seats, note, here, False)
-        what = rack.what[at(x)]
-        if what == _ALL:
-            continue
-        meta = rack.about[at(x)]
-        d, own, f = np.int64(meta >> _META), np.int64(what >> _63), what & _LOW
-        hop, seat = 0 if d != j else 2 - own, np.int64(meta) >> OF_SEAT & SEAT_BITS
-        first, second = mixed(slot, event(f, j, hop))
-        sums[0] += first
-        sums[1] += second
-        if d == j:
-            h = seat * n + (np.int64(meta) & NODE_BITS)
-            arrive(plan, rack, j, np.int64(f), h, np.int64(what >> _SEQ) & SEQ_BITS, slot, acc)
-            continue
-        m = where(plan.place, half, n, j, d)
-        q, back = m * row + j, r * row + j
-        holds = np.int64(rack.held[at(q)])
-        length = holds & LENGTH
-        append(rack, queues, q, j, n, length, what & ~_OWN, acc)
-        rack.held[at(q)] = holds + 1
-        answer = service_lag(plan.late, plan.slot, epoch, m, p, r) + plan.answer_offset - 1
-        rack.owed[at(back)] = OWES | seat << SEAT_SHIFT | answer << ANSWER_SHIFT | m
-        waiting = np.int64(rack.waiting[at(j)]) + 1
-        rack.waiting[at(j)] = waiting
-        acc[MAX_QUEUE] = max(acc[MAX_QUEUE], length + 1)
-        acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
-        acc[RELAYED] += 1
-        if length >= rack.incast[at(d)] + 1 and plan.ready_queues:
-            acc[OVER_BOUND] += 1
-        if length >= LONGEST:
-            acc[STOP] |= TOO_LONG
-    in_use, room = np.int64(rack.free[at(2 * n + j)]), plan.pool
-    if room - in_use < 2 * channels * (1 if plan.ready_queues else seats):
-        acc[STOP] |= WANTS_POOL
+    for turn in range(0, plan.channels, 4):
+        receive_four(plan, rack, j, slot, base, place, turn, min(plan.channels - turn, 4), acc, sums)
 
 
 @device
-def take_note(rack, j, p, n, seats, note, here, repeated):
+def peer(plan, p, j):
+    """The node that sends to j in place p, or -1."""
+    i = j - np.int64(plan.tables[at(p, 0)])
+    i = i + plan.n if i < 0 else i
+    return i if lit(plan, p, i) else np.int64(-1)
+
+
+@device
+def place_of(plan, j, d):
+    """The place in which j sends to d, see `rules.where`."""
+    return np.int64(plan.tables[at(plan.place, d - j + plan.n + (2 * plan.n if j >= plan.half else 0))])
+
+
+@device
+def touch(plan, rack, j, p, i, x):
+    """Ask for what a cell and feedback on the wire at x, from node i in place p, are about: they will be needed."""
+    seen = _0
+    if i < 0:
+        return seen
+    if plan.feedback > 1:
+        note = np.int64(rack.near32[at(plan.said, plan.wires + x)])
+        if note != 0:
+            back = np.int64(plan.tables[at(plan.mirror, p)])
+            seen ^= np.uint64(rack.leave[at(subflow(plan, (note >> SAID_SHIFT) - 1, back, j), 0)])
+    word = rack.near64[at(plan.what, x)]
+    if word == _ALL:
+        return seen
+    d = end_of(plan, word)
+    if d != j:
+        return seen ^ np.uint64(rack.u32[at(plan.held, place_of(plan, j, d) * plan.row + j)])
+    h, f = pair_of(plan, rack, word), np.int64(flow_of(plan, word))
+    k = (seq_of(plan, word) & plan.window - 1) >> 6
+    seen ^= rack.u64[at(plan.ends, h * TARGET_WORDS + ARRIVED)]
+    seen ^= np.uint64(rack.flows[at(f * FLOW_WORDS, DELIVER)])
+    return seen ^ rack.u64[at(plan.early, h * (plan.window >> 6) + k)]
+
+
+@device
+def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
+    """Let node j take in what was sent to it on up to four channels."""
+    p0 = base + channel_in_turn(turn, base, plan.self_place, plan.channels)
+    p1 = base + channel_in_turn(turn + 1, base, plan.self_place, plan.channels) if many > 1 else p0
+    p2 = base + channel_in_turn(turn + 2, base, plan.self_place, plan.channels) if many > 2 else p0
+    p3 = base + channel_in_turn(turn + 3, base, plan.self_place, plan.channels) if many > 3 else p0
+    i0, i1, i2, i3 = peer(plan, p0, j), peer(plan, p1, j), peer(plan, p2, j), peer(plan, p3, j)
+    n, start = plan.n, place - base
+    x0, x1 = at((start + p0) * n, i0), at((start + p1) * n, i1)
+    x2, x3 = at((start + p2) * n, i2), at((start + p3) * n, i3)
+    if plan.channels > 1:
+        seen = touch(plan, rack, j, p0, i0, x0) ^ touch(plan, rack, j, p1, i1, x1)
+        seen ^= touch(plan, rack, j, p2, i2, x2) ^ touch(plan, rack, j, p3, i3, x3)
+        acc[TOUCHED] ^= np.int64(seen & _LOW)
+    for _ in range(many):
+        if i0 >= 0:
+            take_in(plan, rack, j, slot, p0, x0, acc, sums)
+        p0, p1, p2, i0, i1, i2, x0, x1, x2 = p1, p2, p3, i1, i2, i3, x1, x2, x3
+
+
+@device
+def take_in(plan, rack, j, slot, p, x, acc, sums):
+    """Let node j take in what is on the wire at x, sent in place p."""
+    u32, row = rack.u32, plan.row
+    here, r = p == plan.self_place, np.int64(plan.tables[at(plan.mirror, p)])
+    for y in range(1, plan.feedback):
+        note = np.int64(rack.near32[at(plan.said, y * plan.wires + x)])
+        if note != 0:
+            take_note(plan, rack, j, r, note, here, True)
+    note = np.int64(rack.near32[at(plan.said, x)])
+    if note != 0:
+        take_note(plan, rack, j, r, note, here, False)
+    word = rack.near64[at(plan.what, x)]
+    if word == _ALL:
+        return
+    d, own, f = end_of(plan, word), np.int64(word >> _63), flow_of(plan, word)
+    hop = 0 if d != j else 2 - own
+    first, second = mixed(slot, event(f, j, hop))
+    sums[0] += first
+    sums[1] += second
+    if d == j:
+        arrive(plan, rack, j, np.int64(f), pair_of(plan, rack, word), seq_of(plan, word), slot, acc)
+        return
+    m = place_of(plan, j, d)
+    q = at(m * row, j)
+    holds = np.int64(u32[at(plan.held, q)])
+    length = holds & LENGTH
+    append(plan, rack, q, j, length, holds >> HEAD_SHIFT & RING - 1, word & ~_OWN, acc)
+    u32[at(plan.held, q)] = holds + 1
+    lag = np.int64(plan.tables[at(plan.late, m // plan.channels - p // plan.channels + plan.epoch)]) + np.int64(m < r)
+    answer = lag + plan.answer_offset - 1
+    u32[at(plan.owed, r * row + j)] = OWES | seat_of(plan, word) << SEAT_SHIFT | answer << ANSWER_SHIFT | m
+    note_waiting(plan, rack, j, 1, length + 1, acc)
+    acc[RELAYED] += 1
+    if length > 0 and plan.ready_queues and length >= np.int64(u32[at(plan.incast, d)]) + 1:
+        acc[OVER_BOUND] += 1
+    if length >= LONGEST:
+        acc[STOP] |= TOO_LONG
+
+
+@device
+def take_note(plan, rack, j, p, note, here, repeated):
     """Node j hears when a subflow of its own over place p may send again; what is repeated may come too late."""
     seat, when = (note >> SAID_SHIFT) - 1, note & WHEN_BITS
-    k = at(subflow(seat, p, j, n, seats))
-    if here and rack.left[at(j)] == seat + 1:
+    k = at(subflow(plan, seat, p, j), 0)
+    if here and rack.u32[at(plan.left, j)] == seat + 1:
         when = min(when + 1, LATEST)
-    if (repeated or here) and rack.leave[k] == AWAY:
+    if (repeated or here) and rack.leave[k] == GONE:
         return  # it is about an earlier cell than the one that waits
-    rack.leave[k] = when
+    rack.leave[k] = when + 1
 
 
 @device
 def arrive(plan, rack, j, f, h, seq, slot, acc):
     """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end."""
+    u64, flows, near32, r = rack.u64, rack.flows, rack.near32, plan.ends + h * TARGET_WORDS
+    lacks = u64[at(r, LACKS)] - _1
+    left = flows[at(f * FLOW_WORDS, DELIVER)] - np.uint32(1)
     acc[DELIVERED] += 1
-    acc[MAX_HELD] = max(acc[MAX_HELD], reorder(rack, h, seq, plan.window))
-    rack.received[at(j)] += 1
-    left = rack.deliver[at(f)] - 1
-    rack.deliver[at(f)] = left
+    acc[MAX_HELD] = max(acc[MAX_HELD], reorder(plan, rack, h, r, seq))
+    near32[at(plan.received, j)] += np.uint32(1)
+    flows[at(f * FLOW_WORDS, DELIVER)] = left
+    u64[at(r, LACKS)] = lacks
     if left == 0:
-        rack.finish[at(f)] = slot
-        add_to(rack.tally, FINISHED, 1)
-        inflow = rack.inflow[at(j)] - 1
-        rack.inflow[at(j)] = inflow
+        flows[at(f * FLOW_WORDS, FINISH)], flows[at(f * FLOW_WORDS, FINISH + 1)] = slot, slot >> 32
+        add_to(rack.counted, FINISHED, 1)
+        acc[STOP] |= FLOW_ENDED
+        inflow = rack.u32[at(plan.inflow, j)] - np.uint32(1)
+        rack.u32[at(plan.inflow, j)] = inflow
         if inflow == 0:
-            rack.inflow_slots[at(j)] += slot + 1 - rack.inflow_since[at(j)]
-    lacks = rack.undelivered[at(h)] - 1
-    rack.undelivered[at(h)] = lacks
+            since = u64[at(plan.inflow_since, j)]
+            u64[at(plan.inflow_slots, j)] += np.uint64(slot + 1) - since
     if lacks == 0:
-        rack.rested[at(h)] = slot + plan.rest
-        rack.ended[at(j)] += np.int32(1)
+        u64[at(r, RESTED)] = np.uint64(slot + plan.rest)
+        near32[at(plan.ended, j)] += np.uint32(1)
 
 
 @device
-def reorder(rack, h, seq, window):
+def reorder(plan, rack, h, r, seq):
     """Note that cell `seq` of pair h has arrived; returns how many wait for an earlier one. See `rules.reorder`."""
-    early, words = rack.early, window >> 6
-    got = rack.got[at(h)] + 1
-    rack.got[at(h)] = got
-    due = rack.want[at(h)]
-    ahead = (seq - due) << 33 >> 33  # cells are numbered in 31 bits
+    u64, words, window = rack.u64, plan.window >> 6, plan.window
+    counts = u64[at(r, ARRIVED)]
+    due, got = np.int64(counts & _LOW), np.int64(counts >> _32) + 1
+    ahead = seq - due & (1 << plan.seq_bits) - 1
     if ahead != 0:
-        k = (due + ahead) & (window - 1)
-        early[at(h * words + (k >> 6))] |= _1 << np.uint64(k & 63)
+        k = due + ahead & window - 1
+        u64[at(plan.early, h * words + (k >> 6))] |= _1 << np.uint64(k & 63)
+        u64[at(r, ARRIVED)] = np.uint64(got << 32 | due)
         return got - due
     due += 1
     while got > due:  # else none is early
-        k = due & (window - 1)
-        x = at(h * words + (k >> 6))
-        word, skip = early[x], np.uint64(k & 63)
+        k = due & window - 1
+        x = at(plan.early, h * words + (k >> 6))
+        word, skip = u64[x], np.uint64(k & 63)
         gap = ~(word >> skip)
         run = 64 - (k & 63) if gap == 0 else min(lowest_bit(gap), 64 - (k & 63))
         if run == 0:
             break
-        early[x] = word & ~(_ALL >> np.uint64(64 - run) << skip)
+        u64[x] = word & ~(_ALL >> np.uint64(64 - run) << skip)
         due += run
         if run < 64 - (k & 63):
             break
-    rack.want[at(h)] = due
+    u64[at(r, ARRIVED)] = np.uint64(got << 32 | due)
     return got - due
 
 
@@ -591,10 +867,10 @@ def rebase(plan, rack, past, first, step):
     """Count epochs of `leave` and of what is under way from `past` later: every `step`-th word from `first` on."""
     leave = rack.leave
     for k in range(first, leave.size, step):
-        if FREE_NOW < leave[at(k)] < SENT:
-            leave[at(k)] = max(leave[at(k)] - past, FREE_NOW)
-    for words in (rack.said, rack.again):
-        for k in range(first, words.size, step):
-            note = np.int64(words[at(k)])
-            if note != 0:
-                words[at(k)] = note - min(note & WHEN_BITS, past)
+        when = np.int64(leave[at(k, 0)])
+        if NOW < when < HAS_LEFT:
+            leave[at(k, 0)] = max(when - past, NOW)
+    for k in range(first, plan.feedback * plan.wires, step):
+        note = np.int64(rack.near32[at(plan.said, k)])
+        if note != 0:
+            rack.near32[at(plan.said, k)] = note - min(note & WHEN_BITS, past)
