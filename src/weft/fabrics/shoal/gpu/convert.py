@@ -57,6 +57,7 @@ def load(plan, state: FastState, shape: Shape, one: Racks) -> None:
     out.dst[:flows], out.size[:flows] = plan.dst, plan.cells
     order = np.argsort(plan.src, kind="stable")
     out.order[:flows], out.start[:flows] = order, plan.start[order]
+    out.next_dst[:flows], out.next_size[:flows] = plan.dst[order], plan.cells[order]
     out.until[1:] = np.cumsum(np.bincount(plan.src, minlength=n))
     begun = int(state.tally[col.KNOWN_STARTED])
     out.upcoming[:] = out.until[:-1] + np.bincount(plan.src[:begun], minlength=n)

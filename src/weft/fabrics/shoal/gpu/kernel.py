@@ -10,7 +10,7 @@ from weft.engine.device import SIMULATED, compiled, device, loop, on_cuda, row_o
 from weft.engine.jit import cache_folder, kernel
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD,
-    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SEEN, SLOT, STOP, STOPPED, STOPS, SUMS, TOUCHED, VISITS, Common, Racks,
+    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, STOPS, SUMS, VISITS, Common, Racks,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
@@ -143,7 +143,6 @@ def side_by_side(tables, racks, stops):
         cuda.atomic.or_(tally, STOPPED, acc[STOP] & STOPS)
     if thread == 0:
         tally[SLOT] = slot
-    tally[SEEN] = acc[TOUCHED]
     if NEAR64 > 0:
         for k in range(thread, NEAR64, threads):
             racks.near64[b, k] = near64[k]

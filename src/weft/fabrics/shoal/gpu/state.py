@@ -34,9 +34,11 @@ SINCE, COUNTS, HEAD, WHOM = range(SOURCE_WORDS)
 TARGET_WORDS = 4  # WANT and GOT; cells that have not arrived; slot from which the seat may be taken
 ARRIVED, LACKS, RESTED = range(3)
 
-# A flow is 16 words of 32 bits; ORDER and START are those of the x-th flow by source.
+# A flow is 16 words of 32 bits. From the eighth on they are about the x-th flow by source: which it is, when it starts,
+# its destination and size.
 FLOW_WORDS = 16
-RELEASE, DELIVER, AFTER, SIZE, PAIR, DST, FINISH, ORDER, START = 0, 1, 2, 3, 4, 5, 6, 8, 10
+RELEASE, DELIVER, AFTER, SIZE, PAIR, DST, FINISH = range(7)
+ORDER, NEXT_DST, START, NEXT_SIZE = 8, 9, 10, 12
 OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 
 # Why a rack stopped before its time: bits; and that a flow ended in this slot, for which no rack stops.
@@ -46,14 +48,13 @@ STOPS = FLOW_ENDED - 1
 # acc: what a thread has counted in one launch; then `counted` of the rack, in the same columns.
 (
     LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND, FINISHED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
-    TOUCHED, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP,
+    SLOT, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP,
 ) = range(16)  # fmt: skip
 ACC = 16
 # in `counted` only: the next slot, why the rack stopped, the epoch from which `leave` counts, the fingerprint, and
 # visits by the length that was found
-SLOT, STOPPED, BASE, SUMS, LENGTHS = TOUCHED, STOP, 16, 17, 19
-SEEN = LENGTHS + 256  # of no meaning: what was asked for early, so that no compiler leaves it out
-COUNT = SEEN + 1
+STOPPED, BASE, SUMS, LENGTHS = STOP, 16, 17, 19
+COUNT = LENGTHS + 256
 
 
 class Shape(NamedTuple):
@@ -199,7 +200,9 @@ class View(NamedTuple):
     pair: np.ndarray
     dst: np.ndarray
     finish: np.ndarray  # int64 [f]
-    order: np.ndarray
+    order: np.ndarray  # uint32 [x], as the next two
+    next_dst: np.ndarray
+    next_size: np.ndarray
     start: np.ndarray  # int64 [x]
     tally: np.ndarray
     sums: np.ndarray
@@ -285,8 +288,9 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         inflow_slots=some("u64", "inflow_slots", n).view(np.int64), upcoming=some("u32", "upcoming", n),
         until=some("u32", "until", n + 1), release=flow32[RELEASE::16], deliver=flow32[DELIVER::16],
         after=flow32[AFTER::16], size=flow32[SIZE::16], pair=flow32[PAIR::16], dst=flow32[DST::16],
-        finish=flow64[FINISH // 2 :: 8], order=flow32[ORDER::16], start=flow64[START // 2 :: 8],
-        tally=one.counted, sums=one.counted[SUMS : SUMS + 2].view(np.uint64), lengths=one.counted[LENGTHS:SEEN],
+        finish=flow64[FINISH // 2 :: 8], order=flow32[ORDER::16],
+        next_dst=flow32[NEXT_DST::16], next_size=flow32[NEXT_SIZE::16], start=flow64[START // 2 :: 8],
+        tally=one.counted, sums=one.counted[SUMS : SUMS + 2].view(np.uint64), lengths=one.counted[LENGTHS:],
     )  # fmt: skip
 
 

@@ -14,12 +14,12 @@ import numpy as np  # noqa: I001 (names in a block, not a column)
 from weft.engine.device import add_to, at, device, lowest_bit, set_bits
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    AFTER, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, COUNTS, DELIVER, DELIVERED, DST, EMPTY, FINISH, FINISHED, FLOW_ENDED,
+    AFTER, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, COUNTS, DELIVER, DELIVERED, EMPTY, FINISH, FINISHED, FLOW_ENDED,
     FLOW_WORDS, FORWARDED, HEAD, HEAD_SHIFT, LACKS, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL,
-    LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NODE_BITS, NONE, OF_SEAT, ORDER, OVER_BOUND, OWES, PACK, PAIR,
-    PLACE_BITS, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RESTED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SINCE, SIZE,
-    SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG, TOUCHED, TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS,
-    WANTS_WINDOW, WHEN_BITS, WHOM,
+    LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ORDER,
+    OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RESTED, RING, SAID_SHIFT,
+    SEAT_BITS, SEAT_SHIFT, SINCE, SIZE, SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS,
+    WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHOM,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
@@ -144,27 +144,38 @@ def find_seat(plan, rack, i, d, slot):
     for x in range(plan.seats // 64):
         word = u64[at(plan.used, x * n + i)]
         todo, kept = word, word
-        while todo != 0:  # two at a time: a device waits for the first, and the other comes with it
+        while todo != 0:  # four at a time: a device waits for the first, and the others come with it
             a, todo = lowest_bit(todo), todo & todo - _1
             b, todo = lowest_bit(todo) if todo != 0 else a, todo & todo - _1 if todo != 0 else todo
-            h, g = (x * 64 + a) * n + i, (x * 64 + b) * n + i
-            to_a, to_b = (
-                np.int64(u64[at(plan.pairs, h * SOURCE_WORDS + WHOM)] >> _32),
-                np.int64(u64[at(plan.pairs, g * SOURCE_WORDS + WHOM)] >> _32),
-            )
-            by_a, by_b = (
-                np.int64(u64[at(plan.ends, h * TARGET_WORDS + RESTED)]),
-                np.int64(u64[at(plan.ends, g * TARGET_WORDS + RESTED)]),
-            )
+            c, todo = lowest_bit(todo) if todo != 0 else b, todo & todo - _1 if todo != 0 else todo
+            k, todo = lowest_bit(todo) if todo != 0 else c, todo & todo - _1 if todo != 0 else todo
+            first = x * 64 * n + i
+            to_a, by_a = whom_and_when(plan, rack, first + a * n)
+            to_b, by_b = whom_and_when(plan, rack, first + b * n)
+            to_c, by_c = whom_and_when(plan, rack, first + c * n)
+            to_k, by_k = whom_and_when(plan, rack, first + k * n)
             found = x * 64 + a if to_a == d and by_a == NEVER else found
             found = x * 64 + b if to_b == d and by_b == NEVER else found
+            found = x * 64 + c if to_c == d and by_c == NEVER else found
+            found = x * 64 + k if to_k == d and by_k == NEVER else found
             kept &= ~(_1 << np.uint64(a)) if by_a <= slot else _ALL
             kept &= ~(_1 << np.uint64(b)) if by_b <= slot else _ALL
+            kept &= ~(_1 << np.uint64(c)) if by_c <= slot else _ALL
+            kept &= ~(_1 << np.uint64(k)) if by_k <= slot else _ALL
         if kept != word:
             u64[at(plan.used, x * n + i)] = kept
         if vacant < 0 and kept != _ALL:
             vacant = x * 64 + lowest_bit(~kept)
     return found, vacant
+
+
+@device
+def whom_and_when(plan, rack, h):
+    """(destination of pair h, slot from which its seat may be taken)."""
+    return (
+        np.int64(rack.u64[at(plan.pairs, h * SOURCE_WORDS + WHOM)] >> _32),
+        np.int64(rack.u64[at(plan.ends, h * TARGET_WORDS + RESTED)]),
+    )
 
 
 @device
@@ -180,9 +191,12 @@ def start_flows(plan, rack, i, slot, acc):
     n, seats, u32, u64, flows, near64 = plan.n, plan.seats, rack.u32, rack.u64, rack.flows, rack.near64
     x, end = np.int64(u32[at(plan.upcoming, i)]), np.int64(u32[at(plan.until, i + 1)])
     while x < end and moment(rack, x) <= slot:
-        f = np.int64(flows[at(x * FLOW_WORDS, ORDER)])
+        f, d, cells = (
+            np.int64(flows[at(x * FLOW_WORDS, ORDER)]),
+            np.int64(flows[at(x * FLOW_WORDS, NEXT_DST)]),
+            np.int64(flows[at(x * FLOW_WORDS, NEXT_SIZE)]),
+        )
         x += 1
-        d, cells = np.int64(flows[at(f * FLOW_WORDS, DST)]), np.int64(flows[at(f * FLOW_WORDS, SIZE)])
         seat, vacant = find_seat(plan, rack, i, d, slot)
         if seat < 0:
             seat = vacant
@@ -377,20 +391,22 @@ def let_one_go(plan, rack, i, p, slot, holds, could, who, acc):
 
     could, who: as in `scan`.
     """
-    length, turn = holds & LENGTH, holds >> TURN_SHIFT
+    length, turn, interval = holds & LENGTH, holds >> TURN_SHIFT, plan.age_interval
     turn = turn if turn < plan.seats else 0
     rank, todo = np.uint64(set_bits(could & (_1 << np.uint64(turn)) - _1)), who
-    while todo != 0:
+    seat, bit = np.int64(0), _0
+    while todo != 0:  # who releases is settled here, and the cell released below, by all threads at once
         behind = todo & _ALL << rank
         k = lowest_bit(behind if behind != 0 else todo)
-        todo &= ~(_1 << np.uint64(k))
-        seat = nth_bit(could, k)
-        if length > 1 and too_young(
-            length, age_of(plan, rack, i, seat, slot), plan.aged * plan.age_interval, plan.age_interval
-        ):
-            continue
-        return release(plan, rack, i, p, seat, acc), seat, _1 << np.uint64(k)
-    return _ALL, np.int64(0), _0
+        seat, bit = nth_bit(could, k), _1 << np.uint64(k)
+        todo &= ~bit
+        if length <= 1 or not too_young(length, age_of(plan, rack, i, seat, slot), plan.aged * interval, interval):
+            todo = _0
+        else:
+            bit = _0
+    if bit == 0:
+        return _ALL, seat, bit
+    return release(plan, rack, i, p, seat, acc), seat, bit
 
 
 @device
@@ -445,9 +461,7 @@ def note_waiting(plan, rack, i, more, length, acc):
 @device
 def ahead_in(plan, rack, debt, i):
     """Cells and flows before one that comes to the queue which a feedback that node i owes is about."""
-    if debt == 0:
-        return np.uint32(0)
-    there = np.int64(rack.u32[at(plan.held, (np.int64(debt) & PLACE_BITS) * plan.row + i)])
+    there = np.int64(rack.u32[at(plan.held, (np.int64(debt) & PLACE_BITS) * plan.row + i)])  # whether or not it owes
     return np.uint32((there & LENGTH) + (there >> READY_SHIFT & READY_BITS))
 
 
@@ -467,9 +481,7 @@ def report(plan, rack, debt, ahead, i, base, now):
 
 @device
 def first_cell(plan, rack, q, holds):
-    """The first cell of queue q, if it has any."""
-    if np.int64(holds) & LENGTH == 0:
-        return _0
+    """The first cell of queue q; of no meaning if it has none."""
     return rack.u64[at(plan.cells, (np.int64(holds) >> HEAD_SHIFT & RING - 1) * plan.queues + q)]
 
 
@@ -709,53 +721,75 @@ def place_of(plan, j, d):
 
 
 @device
-def touch(plan, rack, j, p, i, x):
-    """Ask for what a cell and feedback on the wire at x, from node i in place p, are about: they will be needed."""
-    seen = _0
-    if i < 0:
-        return seen
-    if plan.feedback > 1:
-        note = np.int64(rack.near32[at(plan.said, plan.wires + x)])
-        if note != 0:
-            back = np.int64(plan.tables[at(plan.mirror, p)])
-            seen ^= np.uint64(rack.leave[at(subflow(plan, (note >> SAID_SHIFT) - 1, back, j), 0)])
-    word = rack.near64[at(plan.what, x)]
-    if word == _ALL:
-        return seen
-    d = end_of(plan, word)
-    if d != j:
-        return seen ^ np.uint64(rack.u32[at(plan.held, place_of(plan, j, d) * plan.row + j)])
-    h, f = pair_of(plan, rack, word), np.int64(flow_of(plan, word))
-    k = (seq_of(plan, word) & plan.window - 1) >> 6
-    seen ^= rack.u64[at(plan.ends, h * TARGET_WORDS + ARRIVED)]
-    seen ^= np.uint64(rack.flows[at(f * FLOW_WORDS, DELIVER)])
-    return seen ^ rack.u64[at(plan.early, h * (plan.window >> 6) + k)]
+def look(plan, rack, j, i, x):
+    """What a cell on the wire at x, from node i, is about: (a number for it; its queue; its pair, its flow, its word).
+
+    Of a cell that goes on there is the queue, of one that has arrived the pair, the flow and the word of `early` that
+    has its bit; the others are 0, and are asked for as well: a device that does not ask waits no less.
+    """
+    word = rack.near64[at(plan.what, x)] if i >= 0 else _ALL
+    queue, h, f, k = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    about = np.int64(-1)
+    if word != _ALL:
+        d = end_of(plan, word)
+        if d != j:
+            queue = place_of(plan, j, d) * plan.row + j
+            about = queue
+        else:
+            h, f = pair_of(plan, rack, word), np.int64(flow_of(plan, word))
+            k = (seq_of(plan, word) & plan.window - 1) >> 6
+            about = plan.queues + h
+    return about, queue, h, f, h * (plan.window >> 6) + k
 
 
 @device
 def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
-    """Let node j take in what was sent to it on up to four channels."""
+    """Let node j take in what was sent to it on up to four channels.
+
+    What lies where they go is asked for at once. If two of them go to one queue, or are of one pair, the second looks
+    again.
+    """
     p0 = base + channel_in_turn(turn, base, plan.self_place, plan.channels)
     p1 = base + channel_in_turn(turn + 1, base, plan.self_place, plan.channels) if many > 1 else p0
     p2 = base + channel_in_turn(turn + 2, base, plan.self_place, plan.channels) if many > 2 else p0
     p3 = base + channel_in_turn(turn + 3, base, plan.self_place, plan.channels) if many > 3 else p0
     i0, i1, i2, i3 = peer(plan, p0, j), peer(plan, p1, j), peer(plan, p2, j), peer(plan, p3, j)
-    n, start = plan.n, place - base
+    n, start, none = plan.n, place - base, np.int64(-1)
     x0, x1 = at((start + p0) * n, i0), at((start + p1) * n, i1)
     x2, x3 = at((start + p2) * n, i2), at((start + p3) * n, i3)
-    if plan.channels > 1:
-        seen = touch(plan, rack, j, p0, i0, x0) ^ touch(plan, rack, j, p1, i1, x1)
-        seen ^= touch(plan, rack, j, p2, i2, x2) ^ touch(plan, rack, j, p3, i3, x3)
-        acc[TOUCHED] ^= np.int64(seen & _LOW)
+    k0, q0, h0, f0, e0 = look(plan, rack, j, i0, x0)
+    k1, q1, h1, f1, e1 = look(plan, rack, j, i1 if many > 1 else none, x1)
+    k2, q2, h2, f2, e2 = look(plan, rack, j, i2 if many > 2 else none, x2)
+    k3, q3, h3, f3, e3 = look(plan, rack, j, i3 if many > 3 else none, x3)
+    held, ends, early = plan.held, plan.ends, plan.early
+    v0, v1 = rack.u32[at(held, q0)], rack.u32[at(held, q1)]
+    v2, v3 = rack.u32[at(held, q2)], rack.u32[at(held, q3)]
+    a0, a1 = rack.u64[at(ends, h0 * TARGET_WORDS + ARRIVED)], rack.u64[at(ends, h1 * TARGET_WORDS + ARRIVED)]
+    a2, a3 = rack.u64[at(ends, h2 * TARGET_WORDS + ARRIVED)], rack.u64[at(ends, h3 * TARGET_WORDS + ARRIVED)]
+    l0, l1 = rack.u64[at(ends, h0 * TARGET_WORDS + LACKS)], rack.u64[at(ends, h1 * TARGET_WORDS + LACKS)]
+    l2, l3 = rack.u64[at(ends, h2 * TARGET_WORDS + LACKS)], rack.u64[at(ends, h3 * TARGET_WORDS + LACKS)]
+    y0, y1 = rack.flows[at(f0 * FLOW_WORDS, DELIVER)], rack.flows[at(f1 * FLOW_WORDS, DELIVER)]
+    y2, y3 = rack.flows[at(f2 * FLOW_WORDS, DELIVER)], rack.flows[at(f3 * FLOW_WORDS, DELIVER)]
+    b0, b1, b2, b3 = rack.u64[at(early, e0)], rack.u64[at(early, e1)], rack.u64[at(early, e2)], rack.u64[at(early, e3)]
+    stale1, stale2 = k1 == k0, (k2 == k0) | (k2 == k1)
+    stale0, stale3 = False, (k3 == k0) | (k3 == k1) | (k3 == k2)
     for _ in range(many):
         if i0 >= 0:
-            take_in(plan, rack, j, slot, p0, x0, acc, sums)
+            if stale0 and k0 >= 0:
+                v0, a0 = rack.u32[at(held, q0)], rack.u64[at(ends, h0 * TARGET_WORDS + ARRIVED)]
+                l0, y0 = rack.u64[at(ends, h0 * TARGET_WORDS + LACKS)], rack.flows[at(f0 * FLOW_WORDS, DELIVER)]
+                b0 = rack.u64[at(early, e0)]
+            take_in(plan, rack, j, slot, p0, x0, q0, h0, np.int64(v0), a0, l0, y0, b0, acc, sums)
         p0, p1, p2, i0, i1, i2, x0, x1, x2 = p1, p2, p3, i1, i2, i3, x1, x2, x3
+        q0, q1, q2, h0, h1, h2, v0, v1, v2 = q1, q2, q3, h1, h2, h3, v1, v2, v3
+        a0, a1, a2, l0, l1, l2, y0, y1, y2, b0, b1, b2 = a1, a2, a3, l1, l2, l3, y1, y2, y3, b1, b2, b3
+        f0, f1, f2, e0, e1, e2, k0, k1, k2 = f1, f2, f3, e1, e2, e3, k1, k2, k3
+        stale0, stale1, stale2 = stale1, stale2, stale3
 
 
 @device
-def take_in(plan, rack, j, slot, p, x, acc, sums):
-    """Let node j take in what is on the wire at x, sent in place p."""
+def take_in(plan, rack, j, slot, p, x, q, h, holds, counts, lacks, left, word_of_early, acc, sums):
+    """Let node j take in what is on the wire at x, sent in place p; the others as `look` says."""
     u32, row = rack.u32, plan.row
     here, r = p == plan.self_place, np.int64(plan.tables[at(plan.mirror, p)])
     for y in range(1, plan.feedback):
@@ -774,11 +808,9 @@ def take_in(plan, rack, j, slot, p, x, acc, sums):
     sums[0] += first
     sums[1] += second
     if d == j:
-        arrive(plan, rack, j, np.int64(f), pair_of(plan, rack, word), seq_of(plan, word), slot, acc)
+        arrive(plan, rack, j, np.int64(f), h, seq_of(plan, word), slot, counts, lacks, left, word_of_early, acc)
         return
     m = place_of(plan, j, d)
-    q = at(m * row, j)
-    holds = np.int64(u32[at(plan.held, q)])
     length = holds & LENGTH
     append(plan, rack, q, j, length, holds >> HEAD_SHIFT & RING - 1, word & ~_OWN, acc)
     u32[at(plan.held, q)] = holds + 1
@@ -806,13 +838,16 @@ def take_note(plan, rack, j, p, note, here, repeated):
 
 
 @device
-def arrive(plan, rack, j, f, h, seq, slot, acc):
-    """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end."""
+def arrive(plan, rack, j, f, h, seq, slot, counts, lacks, left, word, acc):
+    """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end.
+
+    counts, lacks, left, word: see `look`.
+    """
     u64, flows, near32, r = rack.u64, rack.flows, rack.near32, plan.ends + h * TARGET_WORDS
-    lacks = u64[at(r, LACKS)] - _1
-    left = flows[at(f * FLOW_WORDS, DELIVER)] - np.uint32(1)
+    lacks -= _1
+    left -= np.uint32(1)
     acc[DELIVERED] += 1
-    acc[MAX_HELD] = max(acc[MAX_HELD], reorder(plan, rack, h, r, seq))
+    acc[MAX_HELD] = max(acc[MAX_HELD], reorder(plan, rack, h, r, seq, counts, word))
     near32[at(plan.received, j)] += np.uint32(1)
     flows[at(f * FLOW_WORDS, DELIVER)] = left
     u64[at(r, LACKS)] = lacks
@@ -831,22 +866,26 @@ def arrive(plan, rack, j, f, h, seq, slot, acc):
 
 
 @device
-def reorder(plan, rack, h, r, seq):
-    """Note that cell `seq` of pair h has arrived; returns how many wait for an earlier one. See `rules.reorder`."""
+def reorder(plan, rack, h, r, seq, counts, word):
+    """Note that cell `seq` of pair h has arrived; returns how many wait for an earlier one. See `rules.reorder`.
+
+    word: that of `early` in which the cell has its bit.
+    """
     u64, words, window = rack.u64, plan.window >> 6, plan.window
-    counts = u64[at(r, ARRIVED)]
     due, got = np.int64(counts & _LOW), np.int64(counts >> _32) + 1
     ahead = seq - due & (1 << plan.seq_bits) - 1
     if ahead != 0:
-        k = due + ahead & window - 1
-        u64[at(plan.early, h * words + (k >> 6))] |= _1 << np.uint64(k & 63)
+        k = seq & window - 1
+        u64[at(plan.early, h * words + (k >> 6))] = word | _1 << np.uint64(k & 63)
         u64[at(r, ARRIVED)] = np.uint64(got << 32 | due)
         return got - due
     due += 1
     while got > due:  # else none is early
         k = due & window - 1
         x = at(plan.early, h * words + (k >> 6))
-        word, skip = u64[x], np.uint64(k & 63)
+        if k & 63 == 0:  # else it is the word of the cell itself
+            word = u64[x]
+        skip = np.uint64(k & 63)
         gap = ~(word >> skip)
         run = 64 - (k & 63) if gap == 0 else min(lowest_bit(gap), 64 - (k & 63))
         if run == 0:
