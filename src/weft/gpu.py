@@ -52,6 +52,12 @@ def advance(session: Session, machine, watch) -> None:
     """Let one run's time pass on the device; what it cannot carry is left as it is, with a note."""
     reason = refusal(session.fabric, session.demand)
     if reason is None:
+        room = room_of(session.fabric)
+        session.run = room.DeviceRack.of(session.run)
+        reason = _too_large(room, [session.run], SHARE * machine.free())
+        if reason is not None:
+            session.run = session.run.back()
+    if reason is None:
         reason = together([Place(session, watch)], machine)[0]
     if reason is not None:
         session.notes = (f"{reason}, not on the GPU",)
@@ -121,6 +127,14 @@ def together(places: list[Place], machine) -> list[str | None]:
     return [place.reason for place in places]
 
 
+def _too_large(room, runs, budget) -> str | None:
+    """Why so many bytes of a device are too few for these runs, or None."""
+    need = room.size(runs[0].plan, room.common_shape(runs))
+    if need * len(runs) <= budget:
+        return None
+    return f"a rack needs {show_size(need)} and the device has {show_size(int(budget))}"
+
+
 def _fits(room, waiting, shape, machine, group) -> None:
     """Raise a sentence unless the device has room for these runs in a larger shape."""
     plan = waiting[0].session.run.plan
@@ -188,12 +202,10 @@ def _batch(jobs, rest, machine, shares, found, progress, results) -> tuple[list,
                 continue
             room = room_of(point.fabric)
             session.run = room.DeviceRack.of(session.run)
-            need = room.size(session.run.plan, room.common_shape([*(p.session.run for p in places), session.run]))
-            if need * (len(places) + 1) > budget:
+            reason = _too_large(room, [*(p.session.run for p in places), session.run], budget)
+            if reason is not None:
                 if not places:
-                    later.append(
-                        (rest.pop(0), f"a rack needs {show_size(need)} and the device has {show_size(int(budget))}")
-                    )
+                    later.append((rest.pop(0), reason))
                     continue
                 break
 

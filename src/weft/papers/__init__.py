@@ -69,6 +69,7 @@ MODULES = {
     "tdma/11": "tdma.fig11",
     "tdma/12": "tdma.oscillation",
     "weft/allreduce": "weft.allreduce",
+    "weft/seeds": "weft.seeds",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 

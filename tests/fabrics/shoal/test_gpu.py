@@ -118,3 +118,23 @@ def test_a_device_that_fails_loses_no_finished_run(machine, monkeypatch, tmp_pat
     assert len(study.missing(tmp_path)) == 1
     monkeypatch.setattr(machine, "launch", launch)
     assert len(study.run(tmp_path, on="gpu")) == 2
+
+
+def test_a_rack_that_does_not_fit_the_device_runs_on_the_processor_and_says_so(machine, monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "free", lambda: 1000)
+    there = weft.run(Shoal(nodes=8), FEW, on="gpu")
+    assert any("a rack needs" in note and "the device has 900 B" in note for note in there.notes)
+    assert there.observation.fingerprint == weft.run(Shoal(nodes=8), FEW).observation.fingerprint
+    ran = Study(fabrics=[Shoal(nodes=8)], workloads=[FEW]).run(tmp_path, on="gpu")
+    assert "1 of 1 runs: a rack needs" in ran.notes[0]
+
+
+def test_a_driver_that_is_too_old_is_named(monkeypatch):
+    from weft.fabrics.shoal.gpu import racks
+
+    def old():
+        raise RuntimeError("[CUDA_ERROR_SYSTEM_DRIVER_MISMATCH] driver version is insufficient. See the log")
+
+    monkeypatch.setattr(racks, "Cuda", old)
+    with pytest.raises(Unusable, match=r"its driver serves \(\[CUDA_ERROR.*insufficient\): leave it out"):
+        gpu.find()
