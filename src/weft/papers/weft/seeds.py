@@ -1,6 +1,6 @@
 """How sure is a tail? Shoal's side of Fig. 15 with many seeds, and its tail over nodes, channels and load.
 
-The rack of §7.1 under Poisson arrivals of its Pareto flows; with other channels slots are as long as they need. A row is
+The rack of §7.1 under Poisson arrivals of its Pareto flows; with other channels slots are as long as need be. A row is
 a rack and a load: p99 and p99.9 of the short flows, each the mean over the seeds with its 95 % interval, and the
 smallest and largest that one seed gave. The first rows are Fig. 15's rack; the others are the map, with fewer flows and
 loads. At the paper's scale, a hundred seeds of a million flows, it is for a GPU (`--on gpu`).
