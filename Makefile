@@ -43,7 +43,7 @@ verify: $(READY)  ## other drawn cases, then theory and the papers' numbers: min
 	@for program in verification/*.py; do [ $$program != verification/gpu_racks.py ] || continue; [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
 verify-gpu: $(READY)  ## racks on the GPU of this machine against the processor: drawn ones, resumed ones, 512 nodes under load
-	$(BIN)/python verification/gpu_racks.py
+	$(BIN)/python verification/gpu_racks.py --racks 20  # each shape is compiled for itself, some ten seconds
 
 figures: $(READY)  ## the README's pictures, by the command beside them
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o out/figures
