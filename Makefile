@@ -14,10 +14,9 @@ demo: $(BASE)  ## five fabrics under one workload: a table, a comparison, and a 
 	@echo "change it: edit studies/demo.toml, or try"
 	@echo "  $(BIN)/weft run shoal poisson --nodes 128 --channels 2 --load 0.6 --load-rate 50Gbps --seed 2"
 
-# three processes: some tests wait for other processes; twins come after, where every index is checked
+# three processes: some tests wait for other processes
 test: lint  ## what must hold before anything is shared
-	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore-glob='*/test_twin*.py'
-	$(MAKE) --no-print-directory twins
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 quick: $(READY)  ## what can be asked after every edit: under two minutes on two cores
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long"
@@ -28,7 +27,7 @@ lint: $(READY)  ## style, layout, imports that point down, and what the signatur
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-twins: $(READY)  ## kernels against their twins, every index checked
+twins: $(READY)  ## kernels against their twins once more, compiled so that every index is checked
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal $$(find tests/fabrics -name 'test_twin*.py')
 
 mutants: $(READY)  ## faults planted in kernels, one at a time: each must be noticed by the law or test it names
@@ -38,7 +37,7 @@ fuzz: $(READY)  ## 100,000 inputs on two cores: ten minutes
 	@$(BIN)/python tests/fuzz.py --inputs 50000 & first=$$!; \
 	  $(BIN)/python tests/fuzz.py --inputs 50000 --seed 1; second=$$?; wait $$first && exit $$second
 
-verify: $(READY)  ## other drawn cases, then theory and the papers' numbers: minutes to hours
+verify: twins  ## other drawn cases, then theory and the papers' numbers: minutes to hours
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search
 	@for program in verification/*.py; do [ $$program != verification/gpu_racks.py ] || continue; [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 

@@ -21,7 +21,7 @@ from weft.rtl.simulate import Simulation
 from weft.wire.crc import CRC8_SAE_J1850
 from weft.wire.shoal import CRC, Cell, decode, header
 
-LENIENT = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+LENIENT = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 MOST = 6  # flows that a node begins in a drawn case, and as many seats
 DESIGNS = [  # all that a rack can be told, in few racks: each is compiled
     ShoalGates(nodes=3, ports=4, delay=0, seats=MOST, cell=24, feedback=1, age_interval=2),  # both ways in one slot

@@ -72,7 +72,7 @@ def load(plan, state: FastState, shape: Shape, one: Racks) -> None:
     out.sums[:] = state.print
     out.free[:n] = dev.NONE
     out.what[:] = dev.EMPTY
-    _load(plan, state, out, shape.seats, shape.window, _bits_of(plan, shape))
+    _load(col.Plan(*plan), state, out, shape.seats, shape.window, _bits_of(plan, shape))
 
 
 def _bits_of(plan, shape: Shape) -> tuple[int, ...]:
@@ -276,7 +276,7 @@ def store(plan, one: Racks, shape: Shape) -> FastState:
     state.tally[[col.STARTED, col.KNOWN_STARTED]] = begun.sum()
     state.print[:] = out.sums
     arrays.set_waits(plan, state)
-    _store(plan, out, state, shape.seats, shape.window, blocks, _bits_of(plan, shape))
+    _store(col.Plan(*plan), out, state, shape.seats, shape.window, blocks, _bits_of(plan, shape))
     return state
 
 
