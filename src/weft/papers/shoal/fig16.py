@@ -1,6 +1,7 @@
 """Shoal, Fig. 16: the longest queue, the fullest node, and the most that is held for reordering, against load."""
 
 from weft.papers import Claim, Series
+from weft.papers.marks import marks_only
 from weft.papers.shoal import fig15, printed
 
 COLUMNS = ("offered_gbps", "load_50", "load_100", "realised_gbps", "queue_cells", "node_cells", "reorder_kb")
@@ -39,7 +40,8 @@ def draw(table):
         for key, name in names.items()
     ]
     title = f"Fig. 16: {table[0]['nodes']} nodes"
-    return plot(rows, x="load of 50 Gb/s", y="maximum", by="of", yscale="log", title=title)
+    drawn = plot(rows, x="load of 50 Gb/s", y="maximum", by="of", yscale="log", title=title)
+    return marks_only(drawn, *(f"{name}: the paper" for name in names.values()))
 
 
 def _maximum(key):
