@@ -351,3 +351,9 @@ def test_a_figure_or_scale_that_does_not_exist_is_named():
     with pytest.raises(BadInput) as raised:
         at_paper_scale("large")
     assert str(raised.value) == "scale must be small or paper, not 'large'"
+
+
+@pytest.mark.parametrize(("most", "verdict"), [(8, "consistent"), (11, True), (12, "consistent"), (14, False)])
+def test_a_queue_that_is_longer_than_the_printed_maximum_is_at_best_consistent(most, verdict):
+    table = [{"load_50": 1.0, "load_100": 0.5, "queue_cells": most}]
+    assert fig16.CLAIMS[0].check(table)[0] == verdict
