@@ -98,8 +98,8 @@ QUESTIONS = {  # file below src/weft -> (what it asks about flows that wait, wha
     ],
     "fabrics/crossbar/kernel.py": [
         (
-            "            if waits.shape[0] > 0:\n"
-            "                count[Count.HEAPED] = release(waits, successors, count[Count.HEAPED], f, slot + 1)\n",
+            "        if s.waits.shape[0] > 0:\n"
+            "            set_free(number, slot, s.gone, s.flow_due, s.count, s.waits, s.successors)\n",
             "",
         ),
         ("        if s.count[Count.HEAPED] > 0:\n            due = min(due, s.waits[0, TIME])\n", ""),

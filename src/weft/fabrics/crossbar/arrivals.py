@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft.engine.calendar import TIME, pop
-from weft.engine.jit import bare, inlined
+from weft.engine.jit import inlined, part
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.bits import NOBODY
 from weft.fabrics.crossbar.state import IN, LENGTH, OUT, STAMP, TAG, Count
@@ -26,7 +26,7 @@ def uniform(slot, key, chance, drawn, came):
     return count
 
 
-@bare
+@part
 def destination(i, low, is_uniform, keep, other, n):
     """The output that the lower half of input i's word stands for."""
     at = low * np.uint64(n)
@@ -36,7 +36,7 @@ def destination(i, low, is_uniform, keep, other, n):
     return k
 
 
-@bare
+@part
 def skewed(slot, key, whole, chance, is_uniform, keep, other, drawn, came):
     """`whole` cells at every input and by `chance` one more, all of one slot for one output drawn from the tables."""
     n = drawn.size
@@ -50,7 +50,7 @@ def skewed(slot, key, whole, chance, is_uniform, keep, other, drawn, came):
     return count
 
 
-@bare
+@part
 def bursts(slot, key, end_key, start, end, is_uniform, keep, other, burst, came):
     """Cells of bursts: an idle input starts one by chance `start`, and it ends after any cell by chance `end`."""
     n = burst.size
@@ -67,7 +67,7 @@ def bursts(slot, key, end_key, start, end, is_uniform, keep, other, burst, came)
     return count
 
 
-@bare
+@part
 def members(counter, n, fanout, keys, outputs):
     """Write the outputs of a multicast cell, ascending, and return how many there are (Floyd's algorithm)."""
     size = 1 + below(word(keys[2], counter), fanout)
@@ -86,7 +86,7 @@ def members(counter, n, fanout, keys, outputs):
     return size
 
 
-@bare
+@part
 def multicast(slot, chance, fanout, keys, drawn, outputs, came):
     """Cells for several outputs: one entry per copy, tagged with its number."""
     n = drawn.size
@@ -101,7 +101,7 @@ def multicast(slot, chance, fanout, keys, drawn, outputs, came):
     return count
 
 
-@bare
+@part
 def start_flows(slot, known, flow_src, flow_start, flow_next, active, arrived, count, waits):
     """Let flows whose time has come join their sender's ring, at its end; the first `known` wait for nobody."""
     while True:
@@ -123,7 +123,7 @@ def start_flows(slot, known, flow_src, flow_start, flow_next, active, arrived, c
         count[Count.ACTIVE] += 1
 
 
-@bare
+@part
 def offer(slot, depth, flow_dst, flow_next, active, before, queue, came):
     """Every sender offers a cell of the next flow in its ring.
 
@@ -149,7 +149,7 @@ def offer(slot, depth, flow_dst, flow_next, active, before, queue, came):
     return count
 
 
-@bare
+@part
 def sent(number, refused, refusals, lossy, flow_left, flow_next, active, before, came, count):
     """Move every sender's ring beyond the cell that it sent; a cell lost on entry was sent too."""
     at = 0

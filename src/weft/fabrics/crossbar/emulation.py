@@ -10,7 +10,7 @@ its output, its PLACE in the input's list, the slot DUE in which it must leave, 
 
 import numpy as np
 
-from weft.engine.jit import bare
+from weft.engine.jit import part
 from weft.fabrics.crossbar.bits import NOBODY
 from weft.fabrics.crossbar.queues import blank, input_of, label, output_of, release
 from weft.fabrics.crossbar.stages import depart
@@ -21,7 +21,7 @@ _OVERDUE, _PEAK = int(Count.OVERDUE), int(Level.PEAK)
 _32 = np.uint64(32)
 
 
-@bare
+@part
 def admit(number, slot, n, depth, critical, came, refused, cells, info, free, level, queue, lists, turn):
     """Put every arrival into the list of its input and of its output, with the slot in which it must leave."""
     first, oldest, newest = turn[:n], turn[n : 2 * n], turn[2 * n : 3 * n]
@@ -62,7 +62,7 @@ def admit(number, slot, n, depth, critical, came, refused, cells, info, free, le
     return refusals
 
 
-@bare
+@part
 def phase(n, info, queue, lists, turn, owner, mate):
     """One stable matching, and every matched cell crosses to its output."""
     first, oldest, newest = turn[:n], turn[n : 2 * n], turn[2 * n : 3 * n]
@@ -121,7 +121,7 @@ def phase(n, info, queue, lists, turn, owner, mate):
         ahead[j] += 1
 
 
-@bare
+@part
 def send(slot, n, cells, info, free, level, lists, turn, gone, count):
     """Every output sends the cell that is due first; one sent after the slot it was due in is counted."""
     ahead, sending = turn[4 * n : 5 * n], turn[5 * n :]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weft.engine.jit import bare, inlined
+from weft.engine.jit import inlined, part
 from weft.fabrics.crossbar.state import HEAD, LENGTH, TAIL, Level
 
 _0, _1, _2, _16, _32, _48 = (np.uint64(k) for k in (0, 1, 2, 16, 32, 48))
@@ -17,7 +17,7 @@ def label(i, j, tag):
     return np.uint64(j) | np.uint64(i) << _16 | np.uint64(tag) << _32
 
 
-@bare
+@part
 def blank(free, level):
     """Take a cell from the free list, or one that was never used."""
     if level[_TOP] > _0:
@@ -29,14 +29,14 @@ def blank(free, level):
     return c
 
 
-@bare
+@part
 def release(c, free, level):
     """Put a cell on the free list. What it held can be read until the next arrival."""
     free[level[_TOP]] = c
     level[_TOP] += _1
 
 
-@bare
+@part
 def push(q, stamp, what, cells, info, free, level, queue):
     """Append a cell to queue q and return it."""
     r = np.uint64(q) << _2
@@ -51,7 +51,7 @@ def push(q, stamp, what, cells, info, free, level, queue):
     return last
 
 
-@bare
+@part
 def pop(q, cells, free, level, queue):
     """Take the first cell off queue q, which has one, and return it; it is free from now on."""
     r = np.uint64(q) << _2
@@ -62,37 +62,37 @@ def pop(q, cells, free, level, queue):
     return c
 
 
-@bare
+@part
 def length(q, queue):
     """Cells in queue q."""
     return np.int64(queue[4 * q + LENGTH])
 
 
-@bare
+@part
 def head(q, queue):
     """First cell of queue q."""
     return np.int64(queue[4 * q + HEAD])
 
 
-@bare
+@part
 def stamp_of(c, cells):
     """Slot in which a cell arrived."""
     return np.int64(cells[c] >> _32)
 
 
-@bare
+@part
 def input_of(c, info):
     """Input at which a cell arrived."""
     return np.int64(info[c] >> _16 & _PORT)
 
 
-@bare
+@part
 def output_of(c, info):
     """Output that a cell is for."""
     return np.int64(info[c] & _PORT)
 
 
-@bare
+@part
 def tag_of(c, info):
     """Tag of a cell."""
     return np.int64(info[c] >> _32)

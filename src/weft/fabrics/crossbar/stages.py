@@ -7,7 +7,7 @@ returns how many left the switch.
 import numpy as np
 
 from weft.engine.bits import population
-from weft.engine.jit import bare
+from weft.engine.jit import bare, part
 from weft.engine.random import below, word
 from weft.fabrics.crossbar.arrivals import members
 from weft.fabrics.crossbar.bits import NOBODY, bit, first
@@ -31,7 +31,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _MEMORY, _CLASHES = int(Count.MEMORY), int(Count.CLASHES)
 
 
-@bare
+@part
 def depart(k, i, j, c, cells, info, gone):
     """Note that cell c, from input i, leaves by output j as the k-th of this slot."""
     gone[IN, k], gone[OUT, k] = i, j
@@ -41,7 +41,7 @@ def depart(k, i, j, c, cells, info, gone):
 # Virtual output queues.
 
 
-@bare
+@part
 def admit_queues(number, depth, n, came, refused, cells, info, free, level, queue, want):
     per_set = (n + 63) >> 6
     refusals = 0
@@ -56,7 +56,7 @@ def admit_queues(number, depth, n, came, refused, cells, info, free, level, queu
     return refusals
 
 
-@bare
+@part
 def leave_queues(number, n, pairs, cells, info, free, level, queue, want, gone, count):
     per_set = (n + 63) >> 6
     previous = NOBODY
@@ -72,7 +72,7 @@ def leave_queues(number, n, pairs, cells, info, free, level, queue, want, gone, 
 # One FIFO per input. `used[i]` counts the outputs that the cell at its head still has to reach.
 
 
-@bare
+@part
 def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
     """Write the requests of the cell that is now at the head of input i's FIFO, one for each of its outputs."""
     per_set = (n + 63) >> 6
@@ -85,7 +85,7 @@ def expose(i, n, fanout, keys, outputs, cells, info, queue, want, used):
         want[np.int64(outputs[k]) * per_set + (i >> 6)] |= bit(i)
 
 
-@bare
+@part
 def admit_fifo(number, n, capacity, fanout, keys, outputs, came, refused, cells, info, free, level, queue, want,
                used):  # fmt: skip
     refusals, inside = 0, True
@@ -107,7 +107,7 @@ def admit_fifo(number, n, capacity, fanout, keys, outputs, came, refused, cells,
     return refusals
 
 
-@bare
+@part
 def leave_fifo(number, n, fanout, keys, outputs, pairs, cells, info, free, level, queue, want, used, gone):  # fmt: skip
     per_set = (n + 63) >> 6
     for k in range(number):
@@ -129,7 +129,7 @@ def leave_fifo(number, n, fanout, keys, outputs, pairs, cells, info, free, level
 # how many addresses to it are out, and their tags point there.
 
 
-@bare
+@part
 def admit_shared(number, n, capacity, fanout, came, refused, cells, info, free, level, queue, want, used, freed,
                  count):  # fmt: skip
     per_set = (n + 63) >> 6
@@ -162,7 +162,7 @@ def admit_shared(number, n, capacity, fanout, came, refused, cells, info, free, 
     return refusals
 
 
-@bare
+@part
 def leave_shared(number, n, fanout, pairs, cells, info, free, level, queue, want, freed, gone, count):  # fmt: skip
     per_set = (n + 63) >> 6
     previous = -1
@@ -187,7 +187,7 @@ def leave_shared(number, n, fanout, pairs, cells, info, free, level, queue, want
 # Ideal output queueing: every arrival goes straight to its output, as many as there are.
 
 
-@bare
+@part
 def admit_oq(number, capacity, came, refused, cells, info, free, level, queue):
     refusals = 0
     for a in range(number):
@@ -200,7 +200,7 @@ def admit_oq(number, capacity, came, refused, cells, info, free, level, queue):
     return refusals
 
 
-@bare
+@part
 def step_queues(base, n, cells, info, free, level, queue, gone):
     """Every output sends the first cell of its own queue, base + j."""
     left = 0
@@ -212,7 +212,7 @@ def step_queues(base, n, cells, info, free, level, queue, gone):
     return left
 
 
-@bare
+@part
 def cross(number, n, pairs, cells, info, free, level, queue, want):
     """Move the cell of every matched pair from its virtual output queue to the queue of its output."""
     per_set = (n + 63) >> 6
@@ -229,7 +229,7 @@ def cross(number, n, pairs, cells, info, free, level, queue, want):
 # of outputs: those that input i has cells for, and those whose crosspoint has room.
 
 
-@bare
+@part
 def admit_cicq(number, n, depth, came, refused, cells, info, free, level, queue, want):
     per_set = (n + 63) >> 6
     refusals = 0
@@ -244,7 +244,7 @@ def admit_cicq(number, n, depth, came, refused, cells, info, free, level, queue,
     return refusals
 
 
-@bare
+@part
 def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, filled, idle, grant, accept, owner,
               mate, gone):  # fmt: skip
     """Input arbiters fill crosspoints, output arbiters empty them, each round robin and independent of the other."""
@@ -289,7 +289,7 @@ def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, 
 # i * rows + c holds what input i has for column c; n * rows + r * n + j and beyond are described at each kind.
 
 
-@bare
+@part
 def admit_grouped(number, n, group, depth, visible, masked, multicast, came, refused, cells, info, ready, free, level,
                   queue):  # fmt: skip
     """Into queues per column. With `masked` a cell names its outputs by a mask within the column, and copies for one
@@ -316,7 +316,7 @@ def admit_grouped(number, n, group, depth, visible, masked, multicast, came, ref
     return refusals
 
 
-@bare
+@part
 def merge(base, n, rows, now, timed, cells, info, ready, free, level, queue, grant, owner, gone):  # fmt: skip
     """Every output takes a cell of one of its column's sub-switches, the rows in turn. Returns how many left.
 
@@ -344,7 +344,7 @@ def merge(base, n, rows, now, timed, cells, info, ready, free, level, queue, gra
     return left
 
 
-@bare
+@part
 def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, grant, owner, local, choice, gone):
     """Sub-switches with a FIFO per input and a buffer n * rows + r * n + j per output, each output in turn.
 
@@ -375,7 +375,7 @@ def step_hierarchical(n, group, outer, cells, info, ready, free, level, queue, g
     return left
 
 
-@bare
+@part
 def step_gcq(slot, n, group, fast, inner, outer, memory, read, multicast, cells, info, ready, free, level, queue,
              used, grant, owner, gone, count):  # fmt: skip
     """Sub-switches that are one memory each, going around their ports `fast` times per slot.
