@@ -1,6 +1,7 @@
 """Drawn cases are the same in every run of the tests, `make verify` looks for others; and which tests are long.
 
 `make quick` leaves out what is marked `long`: what simulates for more than some seconds, or compiles a large kernel.
+Only `make verify`, by the profile `search`, asks what is marked `slow`.
 """
 
 from pathlib import Path
@@ -28,8 +29,12 @@ QUICK = (  # though their folder is above
 FIRST = ("cli/test_typed.py", "test_cluster.py")  # the longest tests, so that none is alone at the end
 
 
-def pytest_collection_modifyitems(items):
-    """Mark what is long, by file, and begin with the longest."""
+def pytest_collection_modifyitems(config, items):
+    """Leave out what is slow, mark what is long, by file, and begin with the longest."""
+    if settings.get_current_profile_name() != "search":
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
     here = Path(__file__).parent
     for item in items:
         name = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""

@@ -12,11 +12,16 @@ from weft.units import us
 from weft.workload.flows import Flows
 
 few = settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.generate))
-TRANSPORTS = [
-    "tcp:rto_min=300us,rto_first=1ms",
-    "tcp:rto_min=300us,rto_first=1ms,sack=true,ack_every=2,ack_delay=20us",
-    "dctcp:rto_min=300us,rto_first=1ms",
-    "mptcp:rto_min=300us,rto_first=1ms,subflows=3,reinject=true",
+TRANSPORTS = [  # those of one kernel are slow to compile, and run over tori and cell fabrics too
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in (
+            "tcp:rto_min=300us,rto_first=1ms",
+            "tcp:rto_min=300us,rto_first=1ms,sack=true,ack_every=2,ack_delay=20us",
+            "dctcp:rto_min=300us,rto_first=1ms",
+            "mptcp:rto_min=300us,rto_first=1ms,subflows=3,reinject=true",
+        )
+    ),
     "ndp:rto_min=200us,initial_window=12",
     "dcqcn:rto_min=300us,rto_first=300us,raise_bytes=8KB",
 ]

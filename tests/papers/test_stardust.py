@@ -74,7 +74,7 @@ def test_the_papers_scale_is_the_papers_tree(scale, hosts):
 
 
 @pytest.mark.parametrize(
-    "name", ["7", "8", "12", *(pytest.param(name, marks=pytest.mark.long) for name in ("10b", "10c", "nic", "single"))]
+    "name", ["7", "8", "12", "10c", *(pytest.param(name, marks=pytest.mark.slow) for name in ("10b", "nic", "single"))]
 )
 def test_the_page_says_what_the_figure_prints(name, capsys):
     page = (Path(__file__).parents[2] / "docs/papers/stardust.md").read_text(encoding="utf-8")

@@ -34,8 +34,8 @@ def test_a_shared_memory_keeps_order_as_far_as_we_look_and_one_that_frees_early_
 
 def test_no_queue_of_a_small_rack_breaks_its_bound_as_far_as_we_look_and_one_that_does_not_wait_for_feedback_does():
     (bound,) = PROPERTIES["shoal"](ShoalGates())
-    assert decide(bound.design(), 72) == ("holds to depth", 72)
-    assert decide(bound.mutant(), 72, hunt=True) == ("fails", 60)
+    assert decide(bound.design(), 61) == ("holds to depth", 61)
+    assert decide(bound.mutant(), 61, hunt=True) == ("fails", 60)
 
 
 def test_a_proof_of_a_wrong_design_fails_at_a_depth():
