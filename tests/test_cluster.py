@@ -65,6 +65,26 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def slower(tmp_path_factory):
+    """The folder of SLOWER, by one process."""
+    folder = tmp_path_factory.mktemp("slower")
+    SLOWER.run(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def longer(tmp_path_factory):
+    """(a study file whose runs take long enough to be interrupted, its folder by one process)."""
+    folder = tmp_path_factory.mktemp("longer")
+    study = folder / "study.toml"
+    study.write_text(
+        "seeds = [1, 2]\n" + FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 60_000")
+    )
+    weft.Study.load(study).run(folder / "one")
+    return study, folder / "one"
+
+
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """Two workers that share the file system."""
     with Loopback(tmp_path_factory.mktemp("lab")) as made:
@@ -169,7 +189,7 @@ def test_files_travel_to_workers_that_do_not_have_them(apart, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("shared", ["yes", "no"])
-def test_a_worker_killed_in_the_middle_changes_nothing(own, tmp_path, shared):
+def test_a_worker_killed_in_the_middle_changes_nothing(own, slower, tmp_path, shared):
     first = own.worker(WEFT_SHARED=shared)
     done = []
     study = Thread(target=lambda: done.append(SLOWER.run(tmp_path / "two", on=own.address)))
@@ -181,11 +201,10 @@ def test_a_worker_killed_in_the_middle_changes_nothing(own, tmp_path, shared):
         own.worker(WEFT_SHARED=shared)
         study.join(120)
     assert done
-    SLOWER.run(tmp_path / "one")
-    same(SLOWER, tmp_path / "one", tmp_path / "two")
+    same(SLOWER, slower, tmp_path / "two")
 
 
-def test_a_scheduler_that_restarts_is_waited_for(own, tmp_path):
+def test_a_scheduler_that_restarts_is_waited_for(own, slower, tmp_path):
     worker = own.worker()
     done = []
     study = Thread(target=lambda: done.append(SLOWER.run(tmp_path / "two", on=own.address)))
@@ -198,8 +217,7 @@ def test_a_scheduler_that_restarts_is_waited_for(own, tmp_path):
     own.worker()
     study.join(120)
     assert done
-    SLOWER.run(tmp_path / "one")
-    same(SLOWER, tmp_path / "one", tmp_path / "two")
+    same(SLOWER, slower, tmp_path / "two")
 
 
 def test_a_scheduler_that_stays_away_is_said_with_what_is_kept(own, tmp_path, monkeypatch):
@@ -469,11 +487,8 @@ def test_nothing_of_dask_is_imported_unless_a_study_runs_on_a_cluster(tmp_path):
 
 
 @pytest.mark.parametrize("shared", ["yes", "no"])
-def test_control_c_leaves_everything_resumable(tmp_path, shared):
-    study, out = tmp_path / "study.toml", tmp_path / "out"
-    study.write_text(
-        "seeds = [1, 2]\n" + FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 60_000")
-    )
+def test_control_c_leaves_everything_resumable(longer, tmp_path, shared):
+    (study, one), out = longer, tmp_path / "out"
     (tmp_path / "tmp").mkdir()
     arguments = [sys.executable, "-m", "weft", "sweep", str(study), "-o", str(out), "--on", "local:2"]
     env = {**os.environ, "WEFT_SHARED": shared, "TMPDIR": str(tmp_path / "tmp")}
@@ -490,5 +505,4 @@ def test_control_c_leaves_everything_resumable(tmp_path, shared):
     assert list((out / "runs").glob(".weft-*")) == []
     again = subprocess.run([*arguments, "--quiet"], env=env, capture_output=True, text=True, timeout=120)
     assert again.returncode == 0, again
-    weft.Study.load(study).run(tmp_path / "one")
-    same(weft.Study.load(study), tmp_path / "one", out)
+    same(weft.Study.load(study), one, out)

@@ -144,14 +144,21 @@ def serve():
 
 
 def _ready():
-    """Import what most commands need."""
+    """Import what most commands need: Numba alone takes a command half a second."""
     from importlib import import_module
+    from pkgutil import walk_packages
 
-    from weft.fabrics import FABRICS
+    from weft import fabrics
 
-    rooms = [place.partition(":")[0] for place in FABRICS.values()]
-    for name in ("weft.cli.run", "weft.experiment", "weft.metrics", "weft.report.tables", "weft.report.plots", *rooms):
+    rooms = [place.partition(":")[0] for place in fabrics.FABRICS.values()]
+    every = [one.name for one in walk_packages(fabrics.__path__, "weft.fabrics.")]
+    kernels = [name for name in every if name.endswith(".kernel") and ".gpu." not in name]
+    often = ("weft.cli.run", "weft.cli.sweep", "weft.experiment", "weft.metrics", "weft.report.tables")
+    for name in (*often, "weft.report.plots", "pyarrow.parquet", *rooms, *kernels):
         import_module(name)
+    registry = import_module("numba.core.registry").cpu_target
+    registry.typing_context.refresh()
+    registry.target_context.refresh()
 
 
 def _within(tokens) -> Said:
