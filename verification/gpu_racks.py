@@ -20,7 +20,7 @@ COUNTS = (
     "SLOT", "STARTED", "FINISHED", "LOCAL", "FORWARDED", "DELIVERED", "VISITS", "ACTIVE", "OWING", "FLYING",
     "MAX_QUEUE", "MAX_NODE", "MAX_HELD", "OVER_BOUND", "LIVE", "RELAYED", "KNOWN_STARTED",
 )  # fmt: skip
-ARRAYS = ("received", "waiting", "inflow", "inflow_slots", "lengths", "incast", "outcast", "print")
+ARRAYS = ("received", "departed", "waiting", "inflow", "inflow_slots", "lengths", "incast", "outcast", "print")
 
 
 def draw(rng, largest=24, flows=120):

@@ -44,6 +44,20 @@ def test_kernel_and_twin_agree_on_any_flows_that_wait(flows, propagation):
     assert run.observe().fingerprint == str(twin.print)
 
 
+def test_links_send_as_long_as_those_of_the_twin():
+    """The last bit of a flow may take a part of a ps, which the twin counts whole."""
+    fabric = Ideal(nodes=12)
+    table = weft.Poisson(load=0.9, sizes="uniform:1B,20KB", flows=300).draw(nodes=12, link=100 * Gbps, seed=1)
+    for moment in (table.start[40], table.start[170], 10**9):
+        run, twin = fabric.prepare(table), Twin(fabric, table)
+        run.advance(until=int(moment))
+        while twin.now < run.now and (twin.calendar or twin.live):
+            twin.run(twin.now + 1)
+        assert twin.now == run.now
+        assert run.sample()["busy_ps"] == pytest.approx(list(twin.sends.values()), abs=len(table))
+        assert run.sample()["busy_ps"].sum() > 0
+
+
 def test_rates_are_those_of_water_filling():
     table = weft.Poisson(load=3.0, sizes="fixed:20KB", flows=300).draw(nodes=12, link=100 * Gbps, seed=1)
     run = Ideal(nodes=12).prepare(table)

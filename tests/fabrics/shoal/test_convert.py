@@ -42,6 +42,7 @@ def same(a, b):
         "inflow",
         "inflow_slots",
         "received",
+        "departed",
         "lengths",
         "longest",
         "missed",

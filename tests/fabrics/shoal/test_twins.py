@@ -63,6 +63,7 @@ def test_the_kernel_moves_the_same_cells_as_the_reference(rack, budget):
     tally = state.tally
     assert fingerprint.show(state.print) == str(twin.fingerprint)
     assert state.flow[:, col.FINISH].tolist() == twin.finish
+    assert state.departed.tolist() == twin.departed
     assert tally[[col.LOCAL, col.FORWARDED, col.DELIVERED]].tolist() == [
         twin.cells["local"], twin.cells["forwarded"], twin.cells["delivered"]
     ]  # fmt: skip
@@ -82,6 +83,7 @@ def agree(schedule, flows, **options):
     state = drive(arrays, kernel.advance, arrays.make_plan(schedule, *columns(flows), **options))
     assert fingerprint.show(state.print) == str(twin.fingerprint)
     assert state.flow[:, col.FINISH].tolist() == twin.finish
+    assert state.departed.tolist() == twin.departed
     return state
 
 
@@ -162,4 +164,5 @@ def test_the_released_kernel_moves_the_same_cells_as_its_reference(data, n, shar
     state = drive(released, released.advance, plan)
     assert fingerprint.show(state.print) == str(twin.fingerprint)
     assert state.flow[:, col.FINISH].tolist() == twin.finish
+    assert state.departed.tolist() == twin.departed
     assert state.tally[col.OVER_SUBFLOW] == 0

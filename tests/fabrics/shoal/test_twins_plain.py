@@ -100,6 +100,7 @@ def same(plan, state, twin):
     tally = state.tally
     assert fingerprint.show(state.print) == str(twin.fingerprint)
     assert state.flow[:, col.FINISH].tolist() == twin.finish
+    assert state.departed.tolist() == twin.departed
     assert tally[[col.LOCAL, col.FORWARDED, col.DELIVERED]].tolist() == [
         twin.cells["local"], twin.cells["forwarded"], twin.cells["delivered"]
     ]  # fmt: skip

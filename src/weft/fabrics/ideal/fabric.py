@@ -54,7 +54,9 @@ class Ideal(Fabric):
 
         return IdealRun(self, demand, seed)
 
-    no_lines = "it has none but those of nodes, of which heat shows how much they receive"
+    def lines(self):
+        """Both directions of every node's link."""
+        return [f"{way} node {i}" for way in ("out of", "into") for i in range(self.nodes)]
 
     def follow(self, demand, f, *, seed, until):
         """When the rate of flow f changed, and why, from the twin."""

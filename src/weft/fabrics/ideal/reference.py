@@ -22,6 +22,7 @@ class Twin:
         self.finish = [-1] * len(flows)
         self.calendar = Calendar(flows, extra=fabric.way)
         self.live: list[Flow] = []
+        self.sends = {(way, i): 0.0 for way in ("out", "in") for i in range(fabric.nodes)}  # ps at the full rate
         self.print = Fingerprint()
 
     def run(self, until=None):
@@ -42,6 +43,9 @@ class Twin:
 
     def pass_time(self, moment, over):
         """Let time pass to `moment`, when the flows `over` have sent their last bit."""
+        for flow in self.live:
+            for link in flow.links:
+                self.sends[link] += flow.rate * s / self.fabric.link * (moment - self.now)
         for flow in over:
             self.finish[flow.number] = moment + self.fabric.way
             self.print.fold(flow.number, moment)

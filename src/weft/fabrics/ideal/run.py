@@ -55,20 +55,31 @@ class IdealRun(Run):
     def compile(self):
         self.step(self.now, 0)
 
-    def received(self):
-        """(flows,) int64 payload bytes that have been sent so far; both cables are crossed a little later."""
+    def left(self):
+        """(flows,) float64 bits that have not been sent."""
         at, clock = self.state, self.state["clock"]
         left = at["bits"].copy()
         if clock[STALE] == 0:
             live = at["live"][: clock[LIVE]]
             left[live] -= at["rate"][live] * (clock[NOW] - clock[SINCE])
-        got = self.sizes - np.ceil(np.maximum(left, 0) / 8).astype(np.int64)
-        return np.where(at["finish"] >= 0, self.sizes, np.minimum(got, self.sizes - 1))
+        return np.maximum(left, 0)
+
+    def received(self):
+        """(flows,) int64 payload bytes that have been sent so far; both cables are crossed a little later."""
+        got = self.sizes - np.ceil(self.left() / 8).astype(np.int64)
+        return np.where(self.state["finish"] >= 0, self.sizes, np.minimum(got, self.sizes - 1))
 
     def sample(self):
         into = np.zeros(self.fabric.nodes, np.int64)
         np.add.at(into, self.dst, self.received())
-        return {"delivered_bytes": into, "finished": self.finished, "waiting": 0, "lost": 0}
+        return {"delivered_bytes": into, "finished": self.finished, "waiting": 0, "lost": 0, "busy_ps": self.busy()}
+
+    def busy(self):
+        """(rows,) int64: ps that each link would have taken at its full rate for what it has carried."""
+        n, bits = self.fabric.nodes, self.sizes * 8.0 - self.left()
+        carried = np.concatenate([np.bincount(ends, bits, n) for ends in (self.src, self.dst)])
+        whole = np.floor(carried * (s / self.fabric.link) + 0.5).astype(np.int64)
+        return self.averaged(whole, np.tile(np.arange(n), 2))
 
     def monitors(self, thorough=True):
         """No link carries more than its rate, and no flow more than it has."""

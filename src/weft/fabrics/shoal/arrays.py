@@ -15,6 +15,7 @@ from weft.schedule.rotation import Rounds
 
 RULES = {"paper": col.PAPER, "literal": col.LITERAL, "released": col.RELEASED_RULES}
 WIDE = 4096  # nodes up to which a queue has room for 4 cells in its own cache line; beyond, memory counts more
+LONG = ("waiting", "inflow_since", "inflow_slots", "received", "departed")  # counts of a node, in all kernels
 WINDOW = 1024  # cells per pair that may be out of order at first; doubled when a run needs more
 
 
@@ -91,8 +92,8 @@ def shapes(plan: Plan, pairs: int, cells: int, window: int = WINDOW) -> dict:
         air=((air, channels), i64), again=((air, channels, n * earlier), u64), echoes=((air, channels), i64),
         flow=((flows, 4), i64), whose=((flows,), u32), incast=((n,), i32),
         outcast=((n,), i32), waiting=((n,), i64), inflow=((n,), i32), inflow_since=((n,), i64),
-        inflow_slots=((n,), i64), received=((n,), i64), lengths=((256,), i64), work=((n + 64,), u32),
-        some=((n + 64,), u32), word=((n + 64,), u64),
+        inflow_slots=((n,), i64), received=((n,), i64), departed=((n,), i64), lengths=((256,), i64),
+        work=((n + 64,), u32), some=((n + 64,), u32), word=((n + 64,), u64),
         waits=(plan.waits.shape, i64), successors=(plan.successors.shape, i32),
         tally=((col.TALLY,), i64), print=((2,), u64),
     )  # fmt: skip

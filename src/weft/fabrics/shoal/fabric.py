@@ -309,7 +309,9 @@ class Shoal(Fabric):
         """Every node, with all its queues."""
         return [f"node {i}" for i in range(self.nodes)]
 
-    no_lines = "a node sends a cell in every slot, full or empty, and heat shows what reaches each node"
+    def lines(self):
+        """The same: a node's link on the way out, all channels together, which sends while it carries full cells."""
+        return self.queues()
 
     def follow(self, demand, f, *, seed, until):
         """Steps of flow f, cell by cell, from the twin."""

@@ -108,6 +108,7 @@ class FastState(NamedTuple):
     inflow_since: np.ndarray  # (n,) int64         slot in which that rose from zero
     inflow_slots: np.ndarray  # (n,) int64         slots in which it was not zero, up to that
     received: np.ndarray  # (n,) int64     [j]     useful cells arrived
+    departed: np.ndarray  # (n,) int64     [i]     cells sent, empty ones left out
     lengths: np.ndarray  # (256,) int64    [l]     visits that found l cells in the queue (l = 255: or more)
     work: np.ndarray  # (n + 64,) uint32            who has anything to do, or which cells go on; scratch
     some: np.ndarray  # (n + 64,) uint32            who may release a cell, or which cells have arrived; scratch
@@ -464,9 +465,9 @@ def dispatch(plan, state, slot, p, sent, workers):
     case, from whatever an old cell says, and used if there are any.
     """
     numbers, place = plan.numbers, plan.place
-    held, owed, ring, spill, busy, leave, cell, link, free, target, whose, waiting, told, work, tally = (
+    held, owed, ring, spill, busy, leave, cell, link, free, target, whose, waiting, departed, told, work, tally = (
         state.held, state.owed, state.ring, state.spill, state.busy, state.leave, state.cell, state.link, state.free,
-        state.target, state.whose, state.waiting, state.told, state.work, state.tally)  # fmt: skip
+        state.target, state.whose, state.waiting, state.departed, state.told, state.work, state.tally)  # fmt: skip
     n, epoch, row, half, w = numbers[N], numbers[EPOCH], numbers[ROW], numbers[HALF], numbers[STRIDE]
     rules, ready_queues, _, depth = options(plan)
     paper = rules == PAPER
@@ -526,6 +527,7 @@ def dispatch(plan, state, slot, p, sent, workers):
         all_cells += full
         own_cells += own
         waiting[at(i)] -= full
+        departed[at(i)] += full
 
         left = holds + (pop & -full) & ~(own * LOCAL_BIT)
         held[at(q)] = left

@@ -90,7 +90,13 @@ class RackRun(Run):
             "waiting": self.state.waiting.sum(),
             "lost": self.lost.total,
             "queued": self.gathered(self.state.waiting),
+            "busy_ps": self.busy(self.state.departed),
         }
+
+    def busy(self, departed):
+        """(rows,) int64: how long each node has sent; a cell takes a slot of one of its channels."""
+        fabric = self.fabric
+        return self.averaged(departed * fabric.slot_time // fabric.lanes, np.arange(fabric.nodes))
 
     @property
     def lost(self):
@@ -237,6 +243,7 @@ def common_limits(plan, state, given):
     """What leads into a table, or counts its rows, in the arrays that all kernels have."""
     from weft.engine import calendar
     from weft.fabrics.shoal import columns as col
+    from weft.fabrics.shoal.arrays import LONG
 
     n, flows, pairs, cells = int(plan.numbers[col.N]), len(plan.src), len(given["target"]), len(given["free"])
     tally, pair, flow, most = given["tally"], given["pair"], given["flow"], 1 << 62
@@ -259,7 +266,7 @@ def common_limits(plan, state, given):
     yield "flow", flow[:, [col.RELEASE, col.DELIVER]], 0, most
     yield "flow", flow[:, col.AFTER], -1, flows
     yield "flow", flow[:, col.FINISH], -1, most
-    for name in ("incast", "waiting", "inflow", "inflow_since", "inflow_slots", "received", "lengths"):
+    for name in (*LONG, "incast", "inflow", "lengths"):
         yield name, given[name], 0, most
     yield "successors", np.abs(given["successors"].astype(np.int64) - state.successors), 0, 0
     yield from calendar.limits(given["waits"], state.waits, len(state.successors))

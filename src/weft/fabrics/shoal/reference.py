@@ -118,6 +118,7 @@ class ReferenceRack:
         self.slot = 0
         self.fingerprint = Fingerprint()
         self.cells = {"local": 0, "forwarded": 0, "dummy": 0, "delivered": 0}
+        self.departed = [0] * n  # [i]: cells that i has sent, empty ones left out
         self.max_queue = self.max_node = self.max_held = 0
         self.broken = {"subflow": 0, "bound": 0}
         self.sent_now: dict[tuple, Cell] = {}  # (i, j) -> cell of i's own that left for j in this slot
@@ -167,6 +168,7 @@ class ReferenceRack:
         self.release(i, node, j)
         feedback = self.report(i, node, j, channel)
         cell = node.queue[j].popleft() if node.queue[j] else None
+        self.departed[i] += cell is not None
         if cell is None:
             self.cells["dummy"] += 1
         elif cell.src == i:
@@ -375,6 +377,7 @@ class ReleasedRack:
         self.calendar = calendar or Calendar.at([f[3] for f in flows])
         self.undelivered = [f[2] for f in flows]
         self.finish = [-1] * len(flows)
+        self.departed = [0] * n
         self.fingerprint = Fingerprint()
 
     def run(self):
@@ -432,6 +435,7 @@ class ReleasedRack:
 
         lengths = [self.backlog(i, k) for k in port.received]
         cell = port.queue.popleft() if port.queue else None
+        self.departed[i] += cell is not None
         port.soon = [port.sent[1], cell.dst if cell and cell.src == i else None]
         return j, cell, lengths
 

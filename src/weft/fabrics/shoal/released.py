@@ -73,6 +73,7 @@ class ReleasedState(NamedTuple):
     inflow_since: np.ndarray  # (n,) int64
     inflow_slots: np.ndarray  # (n,) int64
     received: np.ndarray  # (n,) int64
+    departed: np.ndarray  # (n,) int64
     lengths: np.ndarray  # (256,) int64
     quiet: np.ndarray  # (1,) int64      slots for which no cell has moved
     waits: np.ndarray  # (flows, 8) int64, or no rows
@@ -87,7 +88,7 @@ def make_state(plan: Plan) -> ReleasedState:
     pairs, cells, words = min(flows, 4 * n) + 16, max(64, 4 * n), arrays.WINDOW // 64
     links = ["length", "last", "ready", "turn", "got1", "got2", "sent1", "sent2", "next1", "next2", "row", "pairs"]
     square = {name: np.zeros((n, n), np.int32) for name in links}
-    per_node = {name: np.zeros(n, np.int64) for name in ("waiting", "inflow_since", "inflow_slots", "received")}
+    per_node = {name: np.zeros(n, np.int64) for name in arrays.LONG}
     small = {name: np.zeros(n, np.int32) for name in ("now", "count", "incast", "inflow")}
     state = ReleasedState(
         **square, **per_node, **small, local=np.zeros((n, n), np.int8),
@@ -230,6 +231,7 @@ def send(plan, state, slot):
             cell[tail, 0] = cell[number & NUMBER, 0]
             length[i, j] -= 1
             waiting[i] -= 1
+            state.departed[i] += 1
             tally[col.FLYING] += 1
             if number & OWN:
                 h = cell[number & NUMBER, 2]

@@ -67,6 +67,7 @@ def load(plan, state: FastState, shape: Shape, one: Racks) -> None:
     out.after[:flows], out.finish[:flows] = state.flow[:, col.AFTER], state.flow[:, col.FINISH]
     for name in ("waiting", "incast", "inflow", "inflow_since", "inflow_slots", "received", "lengths"):
         getattr(out, name)[:] = getattr(state, name)
+    out.departed[:] = state.departed & 0xFFFFFFFF
     for here, there in TALLIES.items():
         out.tally[here] = state.tally[there]
     out.sums[:] = state.print

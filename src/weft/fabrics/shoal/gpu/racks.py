@@ -89,11 +89,12 @@ class DeviceRack(RackRun):
         state = self.held_state
         self.tally = state.tally.copy()
         self.received, self.waiting = state.received.copy(), state.waiting.astype(np.int64)
+        self.departed = state.departed.copy()
 
     def back(self) -> RackRun:
         """The same run, for the processor."""
         state, made = self.state, RackRun.__new__(RackRun)
-        gone = ("held_state", "fresh", "tally", "received", "waiting", "group", "number")
+        gone = ("held_state", "fresh", "tally", "received", "waiting", "departed", "group", "number")
         made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in gone})
         made.state = state
         return made
@@ -138,6 +139,7 @@ class DeviceRack(RackRun):
             "waiting": self.waiting.sum(),
             "lost": self.lost.total,
             "queued": self.gathered(self.waiting),
+            "busy_ps": self.busy(self.departed),
         }
 
     def monitors(self, thorough=True):
@@ -177,7 +179,9 @@ class Group:
     def fetch(self, run):
         """The state of one run, as the fast kernel has it."""
         one = {name: self.machine.get(getattr(self.racks, name), run.number) for name in self.layout.blocks}
-        return convert.store(run.plan, racks_of(one), self.shape)
+        state = convert.store(run.plan, racks_of(one), self.shape)
+        state.departed[:] = run.departed
+        return state
 
     def step(self, stops: dict[DeviceRack, int]) -> tuple[dict[DeviceRack, int], float]:
         """Let the runs that are named take a stride towards their stops (ps); says why each ended, and seconds."""
@@ -190,7 +194,8 @@ class Group:
         self.machine.launch(self.common, self.racks, targets)
         tally, near = self.machine.all(self.racks.counted), self.machine.all(self.racks.near32)
         nodes, starts = self.common.n, self.layout.starts
-        received, waiting = (near[:, starts[name] : starts[name] + nodes] for name in ("received", "waiting"))
+        names = ("received", "waiting", "departed")
+        received, waiting, departed = (near[:, starts[x] : starts[x] + nodes].astype(np.int64) for x in names)
         took = perf_counter() - began
         ran = max((int(tally[run.number, dev.SLOT]) - run.slot for run in stops), default=0)
         if ran >= self.limit:
@@ -201,7 +206,8 @@ class Group:
             mine = tally[run.number]
             for here, there in convert.TALLIES.items():
                 run.tally[there] = mine[here]
-            run.received, run.waiting = received[run.number].astype(np.int64), waiting[run.number].astype(np.int64)
+            run.received, run.waiting = received[run.number], waiting[run.number]
+            run.departed += departed[run.number] - run.departed & 0xFFFFFFFF  # cells that relays add may outgrow a word
             run.fresh = False
             if run.finished == run.total:
                 out[run] = loop.DONE

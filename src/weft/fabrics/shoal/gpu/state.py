@@ -129,6 +129,7 @@ class Common(NamedTuple):
     # near32
     waiting: int  # [i]       cells in i's queues
     received: int  # [i]
+    departed: int  # [i]      cells sent, modulo 2^32
     ended: int  # [i]         pairs towards i that ended in the last slot
     said: int  # [v, a, c, i] the wire: feedback, first of the cell that came last, then what is said again
     # tables, int32
@@ -183,6 +184,7 @@ class View(NamedTuple):
     rested: np.ndarray  # int64 [h]
     waiting: np.ndarray
     received: np.ndarray
+    departed: np.ndarray
     ended: np.ndarray
     due: np.ndarray
     what: np.ndarray
@@ -233,7 +235,7 @@ def lay_out(plan, shape: Shape) -> Layout:
             incast=n, inflow=n, told=n, left=n,
         ),
         "near64": dict(able=groups * n, due=n, what=wire),
-        "near32": dict(waiting=n, received=n, ended=n, said=v * wire),
+        "near32": dict(waiting=n, received=n, departed=n, ended=n, said=v * wire),
     }  # fmt: skip
     starts, sizes = dict[str, int](), dict[str, tuple[int, type]]()
     for block, arrays in blocks.items():
@@ -281,7 +283,8 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         since=pairs.view(np.int64)[SINCE::4], seq=pair32[2::8], seen=pair32[3::8], next=pair32[4::8],
         unsent=pair32[5::8], served=pair32[6::8], target=pair32[7::8], want=end32[0::8], got=end32[1::8],
         undelivered=end32[2::8], rested=ends.view(np.int64)[RESTED::4], waiting=some("near32", "waiting", n),
-        received=some("near32", "received", n), ended=some("near32", "ended", n),
+        received=some("near32", "received", n), departed=some("near32", "departed", n),
+        ended=some("near32", "ended", n),
         due=some("near64", "due", n).view(np.int64), what=some("near64", "what", wire),
         said=some("near32", "said", v * wire), incast=some("u32", "incast", n), inflow=some("u32", "inflow", n),
         inflow_since=some("u64", "inflow_since", n).view(np.int64),

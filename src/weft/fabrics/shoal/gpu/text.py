@@ -663,6 +663,7 @@ def serve(plan, rack, i, slot, e, now, base, p, q, x, holds, debt, before, ahead
         move_up(plan, rack, q, i, head)
     near64[at(plan.what, x)] = word
     near32[at(plan.waiting, i)] -= np.uint32(1)
+    near32[at(plan.departed, i)] += np.uint32(1)
     holds = (holds & ~((RING - 1) << HEAD_SHIFT)) - 1 | (head + 1 & RING - 1 if count > 1 else 0) << HEAD_SHIFT
     if word & _OWN != 0:
         holds &= ~LOCAL_BIT

@@ -134,7 +134,7 @@ def shapes(plan: PlainPlan, pairs: int, cells: int, window: int = arrays.WINDOW)
     words, earlier, i32, i64, u64 = -(-n // 64), int(numbers[col.FEEDBACK]) - 1, np.int32, np.int64, np.uint64
     of_place = ("busy", "mute", "deaf", "peer_down", "off_clock", "complain", "repaired")
     nodes = dict.fromkeys(("told", "left", "count", "living", "incast", "outcast", "inflow"), ((n,), i32))
-    long = dict.fromkeys(("waiting", "inflow_since", "inflow_slots", "received"), ((n,), i64))
+    long = dict.fromkeys(arrays.LONG, ((n,), i64))
     return dict(
         **dict.fromkeys(of_place, ((w, words), u64)), **nodes, **long,
         queue=((w * n * classes, 8), i32), active=((words,), u64), down=((words,), u64), pairs=((n, n * classes), i64),

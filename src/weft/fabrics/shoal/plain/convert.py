@@ -112,8 +112,7 @@ def _links(plan, array):
 
 def _copy(state, fast):
     """What is the same in both."""
-    names = ("flow", "incast", "outcast", "waiting", "inflow", "inflow_since", "inflow_slots", "received", "lengths")
-    for name in (*names, "print", "active", "waits"):
+    for name in (*arrays.LONG, "flow", "incast", "outcast", "inflow", "lengths", "print", "active", "waits"):
         getattr(state, name)[...] = getattr(fast, name)
     state.busy[...] = fast.busy.reshape(state.busy.shape)
     state.longest[0] = fast.tally[col.MAX_QUEUE]

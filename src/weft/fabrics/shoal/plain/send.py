@@ -213,6 +213,7 @@ def dispatch(plan, state, slot, p, c, workers):
             number = pop(queue, cell, row)
             h = np.int64(cell[number, OF_PAIR])
             state.waiting[i] -= 1
+            state.departed[i] += 1
             tally[FLYING] += 1
             if pair[h, SOURCE] == i:
                 queue[row, MINE] -= 1

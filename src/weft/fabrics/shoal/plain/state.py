@@ -81,6 +81,7 @@ class PlainState(NamedTuple):
     inflow_since: np.ndarray  # (n,) int64
     inflow_slots: np.ndarray  # (n,) int64
     received: np.ndarray  # (n,) int64
+    departed: np.ndarray  # (n,) int64
     lengths: np.ndarray  # (256,) int64
     longest: np.ndarray  # (classes,) int64        the longest queue of each class
     mute: np.ndarray  # (w, b) uint64      [p]     who does not send in p, as it takes its peer for failed

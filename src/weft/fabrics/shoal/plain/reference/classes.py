@@ -51,6 +51,7 @@ class Classes:
             self.cells["dummy"] += 1
             return None
         cell = queue.popleft()
+        self.departed[i] += 1
         memory = self.schedule.slots + 2 * self.delay  # slots after which an answer to a cell can no longer come
         node.sent[j] = [(slot, c) for slot, c in node.sent[j] if slot >= self.slot - memory] + [(self.slot, cell)]
         if cell.src == i:
