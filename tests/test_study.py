@@ -362,7 +362,12 @@ PICTURE = "\n[[picture]]\nfile = {file!r}\n{rest}\n"
         ("a.svg", "x = 'load'", "y must be given for a picture that is drawn as plot"),
         ("a.svg", "x = 'load'\ny = 'fct.p99'\ncolour = 'red'",
          "an option of plot must be one of x, y, by, title, xscale, yscale, band, foot, not 'colour'"),
-        ("a.svg", "draw = 'pie'", "draw must be one of plot, fct_and_goodput, fct_cdf, series, not 'pie'"),
+        ("a.svg", "draw = 'pie'",
+         "draw must be one of plot, fct_and_goodput, fct_cdf, series, heat, links, queues, not 'pie'"),
+        ("a.svg", "draw = 'links'\nshow = 'busy'", "an option of links must be one of title, foot, only, not 'show'"),
+        ("a.svg", "draw = 'heat'\nonly = 3", "only must be a part of the name of a run, not 3"),
+        ("a.svg", "draw = 'series'\nshow = 'queues'",
+         "show must be one of throughput, use, busy, live, waiting, finished, lost, not 'queues'"),
         ("a.svg", "draw = 'fct_cdf'\nsmaller_than = 'huge'", "smaller_than: a size must look like 130KB, not 'huge'"),
         ("a.svg", "draw = 'fct_cdf'\ny = 'fct.p99'",
          "an option of fct_cdf must be one of smaller_than, larger_than, tail, title, points, foot, not 'y'"),
@@ -642,6 +647,40 @@ def test_pictures_that_cannot_be_drawn_are_refused_before_the_first_run(mixed, m
         mixed(MIXED + picture).run()
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("draw = 'links'", r"^a map must be of 1 to 6 results, not 12$"),
+        ("draw = 'series'\nonly = 'Ring'", r"^only must be a part of the name of a run, as in 'Shoal, .*', not 'Ring'"),
+    ],
+)
+def test_pictures_over_time_that_cannot_be_drawn_are_refused_before_the_first_run(
+    mixed, monkeypatch, options, sentence
+):
+    monkeypatch.setattr("weft.study.run", lambda *a, **k: pytest.fail("run"))
+    with pytest.raises(BadInput, match=sentence):
+        mixed(MIXED + f"\n[[picture]]\nfile = 'a.svg'\n{options}\n").run()
+
+
+def test_a_map_of_queues_of_a_fabric_without_any_is_refused_before_the_first_run(monkeypatch):
+    study = weft.Study(fabrics=[RACK, weft.Ideal(nodes=8)], workloads=[SOME])
+    monkeypatch.setattr("weft.study.run", lambda *a, **k: pytest.fail("run"))
+    with pytest.raises(BadInput, match=r"^queues must be those of a fabric that has some, which Ideal has not$"):
+        replace(study, pictures=({"file": "a.svg", "draw": "queues"},)).run()
+
+
+def test_a_study_file_draws_series_and_maps_of_the_runs_it_names(tmp_path):
+    study = weft.Study(fabrics=[RACK, weft.Ideal(nodes=8)], workloads=[SOME], seeds=[1, 2])
+    runs = study.run(tmp_path)
+    queues = runs.draw(draw="queues", only="Shoal, seed 1")
+    assert "series" not in queues.data[0] and len({row["queue"] for row in queues.data}) == 8
+    for draw in ("heat", "links"):
+        assert len({row["series"] for row in runs.draw(draw=draw).data}) == 4
+    assert {row["series"] for row in runs.draw(draw="series", show="busy", only="seed 2").data} == {
+        "Shoal, seed 2", "Ideal, seed 2"
+    }  # fmt: skip
+
+
 @pytest.mark.long
 def test_a_study_of_several_fabrics_is_drawn_with_a_line_for_each(mixed, tmp_path):
     study = mixed()
@@ -672,7 +711,7 @@ def test_runs_and_results_go_to_arrow_and_to_notebooks():
     assert "<table>" in runs._repr_html_() and "<table>" in runs.results[0]._repr_html_()
     flows = runs.results[0].to_arrow()
     assert flows["fct_ps"].to_pylist() == (runs.results[0].observation.finish - runs.results[0].flows.start).tolist()
-    for kind in ("fct", "throughput", "use", "live", "waiting", "heat", "queues"):
+    for kind in ("fct", "throughput", "use", "busy", "live", "waiting", "heat", "links", "queues"):
         assert runs.results[0].plot(kind).data
 
 

@@ -6,30 +6,32 @@ from functools import cache
 from weft.metrics.provenance import describe
 from weft.metrics.result import Result, flatten
 from weft.metrics.schema import COMMON
-from weft.report import keys
+from weft.report import keys, series
 from weft.workload.flows import Flows
 
 
 def check(study, columns=(), pictures=()) -> None:
     """Raise a sentence if a column, or what a picture is drawn of, is none that the runs will have."""
-    rows: list[dict] | None = None
-    for look in [*(_column(one) for one in columns), *(_picture(one) for one in pictures)]:
-        if rows is None:
-            rows = _rows(study)
-        look(rows)
+    if not columns and not pictures:
+        return
+    rows = _rows(study)
+    for name in columns:
+        keys.find(rows, name)
+    for options in pictures:
+        _check_picture(study, rows, **options)
 
 
-def _column(name):
-    return lambda rows: keys.find(rows, name)
+def _check_picture(study, rows, *, draw="plot", only="", show=None, **options):
+    from weft.study import OVER_TIME, chosen
 
-
-def _picture(options):
     drawn = {name: options[name] for name in ("x", "y", "by") if name in options}
-    if options.get("draw", "plot") == "plot":
-        return lambda rows: keys.axes(rows, **drawn)
-    if options["draw"] == "fct_and_goodput":
-        return lambda rows: keys.axes(rows, **{"x": "load", "by": "fabric", **drawn}, y="fct_us.short.p99")
-    return lambda rows: None
+    if draw == "plot":
+        keys.axes(rows, **drawn)
+    elif draw == "fct_and_goodput":
+        keys.axes(rows, **{"x": "load", "by": "fabric", **drawn}, y="fct_us.short.p99")
+    elif draw in OVER_TIME:
+        fabrics = [study.points[k].fabric for k in chosen(rows, only).values()]
+        series.check(fabrics, show if draw == "series" else draw)
 
 
 def _rows(study) -> list[dict]:

@@ -39,6 +39,7 @@ from weft.metrics.provenance import describe
 from weft.metrics.result import Result, flatten, read_summary, to_pandas
 from weft.parameters import Parameter, build
 from weft.report.names import tell_apart
+from weft.report.series import MAPS
 from weft.report.ticker import close, shown
 from weft.units import parse_size
 from weft.workload.base import Workload
@@ -50,7 +51,8 @@ STARTED = 1e-6  # the share of a run that has begun
 LAST = 20.0  # s of wall time in which a worker whose parent is gone may keep its run
 FAILED = -1.0  # what stands in the place of the share of a run that failed while others go on
 LOCK = ".lock"  # the file of claims, beside the runs
-PICTURES = ("plot", "fct_and_goodput", "fct_cdf", "series")
+OVER_TIME = ("series", *MAPS)  # pictures of results themselves, of which `only` chooses some
+PICTURES = ("plot", "fct_and_goodput", "fct_cdf", *OVER_TIME)
 SIZES = ("smaller_than", "larger_than")  # options of pictures that are read as sizes
 
 
@@ -201,8 +203,10 @@ class Runs:
     @property
     def results(self) -> list[Result]:
         """Every result whole, flows included but for those of the warm-up; read from disk where there is a folder."""
-        every = [Result.load(run) if isinstance(run, Path) else run for run in self._runs]
-        return [result.after(self.study.warmup) for result in every]
+        return [self._result(run) for run in self._runs]
+
+    def _result(self, run) -> Result:
+        return (Result.load(run) if isinstance(run, Path) else run).after(self.study.warmup)
 
     def named(self) -> dict[str, Result]:
         """The results by what sets them apart: `load 0.2`, `load 0.2, seed 1`."""
@@ -232,14 +236,15 @@ class Runs:
 
     def draw(self, *, draw="plot", **options):
         """A picture as a study file describes it."""
-        from weft.report import plots
-        from weft.report.series import series
+        from weft.report import plots, series
 
         if draw == "fct_cdf":
             sizes = {name: parse_size(options.pop(name)) for name in SIZES if name in options}
             return plots.fct_cdf(self.named(), **sizes, **{"foot": self.foot, **options})
-        if draw == "series":
-            return series(self.named(), **{"foot": self.foot, **options})
+        if draw in OVER_TIME:
+            found = chosen(self.rows, options.pop("only", ""))
+            named = {name: self._result(self._runs[k]) for name, k in found.items()}
+            return getattr(series, draw)(named, **{"foot": self.foot, **options})
         if draw == "plot":
             return self.plot(**options)
         return getattr(plots, draw)(self.rows, **{"foot": self.foot, **options})
@@ -303,6 +308,14 @@ def labels(rows: list[dict]) -> list[str]:
 
     short = [say(row, number) for row in rows]
     return short if len(set(short)) == len(rows) else [say(row, str) for row in rows]  # 0.90001 and 0.90002 are two
+
+
+def chosen(rows: list[dict], only: str) -> dict[str, int]:
+    """Names and numbers of the runs that are drawn over time: all whose name has `only` in it."""
+    names = labels(rows)
+    found = {name: k for k, name in enumerate(names) if only in name}
+    require(found, "only", f"a part of the name of a run, as in {names[0]!r}", only)
+    return found
 
 
 def _summary(run) -> dict:
@@ -688,8 +701,12 @@ def _picture(table) -> dict:
     inside(".", table["file"])
     draw = table.get("draw", "plot")
     require(draw in PICTURES, "draw", f"one of {', '.join(PICTURES)}", draw)
-    taken = inspect.signature(getattr(series if draw == "series" else plots, draw)).parameters.values()
+    over_time = draw in OVER_TIME
+    taken = inspect.signature(getattr(series if over_time else plots, draw)).parameters.values()
     options = {option.name: option.default for option in taken if option.kind is option.KEYWORD_ONLY}
+    if over_time:
+        options["only"] = ""
+        require(isinstance(table.get("only", ""), str), "only", "a part of the name of a run", table.get("only"))
     for name in table:
         if name not in ("file", "draw", *options):
             raise BadInput(f"an option of {draw} must be one of {', '.join(options)}, not {name!r}")
@@ -697,8 +714,7 @@ def _picture(table) -> dict:
         if default is inspect.Parameter.empty and name not in table:
             raise BadInput(f"{name} must be given for a picture that is drawn as {draw}")
     if draw == "series":
-        require(
-            table.get("show", "throughput") in series.KINDS, "show", f"one of {', '.join(series.KINDS)}", table["show"]
-        )
+        show = table.get("show", "throughput")
+        require(show in series.KINDS, "show", f"one of {', '.join(series.KINDS)}", show)
     read = {name: Parameter(name, "size", (), False, None, "").read(table[name]) for name in SIZES if name in table}
     return {"draw": draw, **table, **read}

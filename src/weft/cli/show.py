@@ -19,7 +19,7 @@ def show(
         str | None,
         Parameter(
             metavar="NAME",
-            help="a time series: throughput, use, live, waiting, finished or lost; or a map with a "
+            help="a time series: throughput, use, busy, live, waiting, finished or lost; or a map with a "
             "row each: heat, of destinations' links, links, of all, or queues",
         ),
     ] = None,

@@ -144,15 +144,16 @@ class Plot:
         return self._bytes("png")
 
 
-def figure(panels=1, height=3.3):
-    """An empty picture and its axes, in a row."""
+def figure(panels=1, height=3.3, *, down=False):
+    """An empty picture and its axes, in a row, or one below the other; `height` is that of one."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
-    fig = Figure(figsize=(5.4 if panels == 1 else 4.2 * panels, height), layout="constrained")
+    size = (5.4, height * panels) if down or panels == 1 else (4.2 * panels, height)
+    fig = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(fig)
-    axes = [fig.add_subplot(1, panels, k + 1) for k in range(panels)]
+    axes = [fig.add_subplot(*((panels, 1) if down else (1, panels)), k + 1) for k in range(panels)]
     for ax in axes:
         for line in (ax.xaxis, ax.yaxis):
             line.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,g}"))

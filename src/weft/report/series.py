@@ -2,15 +2,17 @@
 
 throughput   payload into each destination (Gb/s): the mean, in a band from the least to the greatest
 use          the same as a share of what a link that is never idle carries
+busy         how much of the time the links between nodes and switches send: the mean, in such a band
 live         flows that have started and not finished
 waiting      cells or packets in queues
 finished, lost
 
 Three are maps, with a row each: `heat`, the use of every destination's link, `links`, that of every link between nodes
-and switches, and `queues`, what waits in every queue.
+and switches, and `queues`, what waits in every queue. Several results have a panel each, in one scale of colours.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +23,13 @@ from weft.metrics import throughput
 from weft.report import drawing
 from weft.units import Gbps, us
 
-KINDS = ("throughput", "use", "live", "waiting", "finished", "lost")
+KINDS = ("throughput", "use", "busy", "live", "waiting", "finished", "lost")
 MAPS = ("heat", "links", "queues")
+PANELS = 6  # of a map at most
 LABELS = {
-    "throughput": "throughput per destination (Gb/s)", "use": "share of a destination's link", "live": "live flows",
-    "waiting": "{unit} in queues", "finished": "finished flows", "lost": "{unit} lost",
+    "throughput": "throughput per destination (Gb/s)", "use": "share of a destination's link",
+    "busy": "share of the time in which links send", "live": "live flows", "waiting": "{unit} in queues",
+    "finished": "finished flows", "lost": "{unit} lost",
 }  # fmt: skip
 
 
@@ -37,7 +41,7 @@ class Curve:
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    each: np.ndarray | None = None  # (moments, destinations), where there are several
+    each: np.ndarray | None = None  # (moments, destinations or links), where there are several
 
 
 def curve(result, kind: str) -> Curve:
@@ -48,6 +52,9 @@ def curve(result, kind: str) -> Curve:
         raise BadInput("a series must have at least two samples, not a run that was over before the first")
     if kind in ("throughput", "use"):
         return _rates(result, kind)
+    if kind == "busy":
+        time, _, each = link_table(result)
+        return _band((time[1:] + time[:-1]) / 2, each)
     time = samples["time_ps"]
     values = np.asarray(samples["finished" if kind == "live" else kind], np.float64)
     if kind == "live":
@@ -60,8 +67,11 @@ def _rates(result, kind):
     time, count = _even(samples["time_ps"], samples["delivered_bytes"])
     at, rates = throughput.over_time(time, count)
     wanted = np.unique(result.flows.dst) if len(result.flows) else np.arange(rates.shape[1])
-    each = rates[:, wanted] / (Gbps if kind == "throughput" else _best(result))
-    return Curve(at, each.mean(axis=1), each.min(axis=1), each.max(axis=1), each)
+    return _band(at, rates[:, wanted] / (Gbps if kind == "throughput" else _best(result)))
+
+
+def _band(time, each):
+    return Curve(time, each.mean(axis=1), each.min(axis=1), each.max(axis=1), each)
 
 
 def _even(time, count):
@@ -112,39 +122,46 @@ def series(results, *, show="throughput", title=None, foot=None) -> drawing.Plot
 
 
 @drawing.styled
-def heat(result, *, title=None, foot=None) -> drawing.Plot:
+def heat(results, *, title=None, foot=None) -> drawing.Plot:
     """How much each destination's link carried over time, a row per destination: where load and failures show."""
+    what = {"label": LABELS["use"], "rows": "destination", "column": "use"}
+    return _map(results, _heat_rows, most=1, foot=foot, title=title or "Use of destinations' links", **what)
+
+
+def _heat_rows(result):
     found = curve(result, "use")
     each = found.mean[:, None] if found.each is None else found.each
     nodes = np.unique(result.flows.dst) if len(result.flows) else np.arange(each.shape[1])
     edges = np.concatenate([[0], (found.time[1:] + found.time[:-1]) / 2, [result.observation.now]])
-    what = {
-        "label": LABELS["use"],
-        "rows": "destination",
-        "column": "use",
-        "title": title or "Use of destinations' links",
-    }
-    return _map(result, found.time, edges, [str(node) for node in nodes], each, most=1, foot=foot, **what)
+    return Rows(found.time, edges, [str(node) for node in nodes], each)
 
 
 @drawing.styled
-def queues(result, *, title=None, foot=None) -> drawing.Plot:
+def queues(results, *, title=None, foot=None) -> drawing.Plot:
     """What waits in each queue over time, a row per node, port or link: where load gathers."""
+    units = list(dict.fromkeys(result.observation.unit for _, result in drawing.named(results)))
+    unit = " or ".join(units)
+    what = {"label": f"{unit} in the queue", "rows": "queue", "column": unit, "title": title or "Queues over time"}
+    return _map(results, _queue_rows, most=None, foot=foot, **what)
+
+
+def _queue_rows(result):
     time, names, each = queue_table(result)
     middle = (time[1:] + time[:-1]) / 2
     edges = np.concatenate([[time[0]], middle, [time[-1] + (time[-1] - time[-2]) / 2]])
-    unit = result.observation.unit
-    what = {"label": f"{unit} in the queue", "rows": "queue", "column": unit, "title": title or "Queues over time"}
-    return _map(result, time, edges, names, each, most=None, foot=foot, **what)
+    return Rows(time, edges, names, each)
 
 
 @drawing.styled
-def links(result, *, title=None, foot=None) -> drawing.Plot:
+def links(results, *, title=None, foot=None) -> drawing.Plot:
     """How long each link sent, of the time that passed, a row per link: where paths are shared badly."""
-    time, names, each = link_table(result)
     what = {"label": "share of the time in which it sends", "rows": "link", "column": "use"}
-    middle = (time[1:] + time[:-1]) / 2
-    return _map(result, middle, time, names, each, most=1, foot=foot, title=title or "Use of links", **what)
+    return _map(results, _link_rows, most=1, foot=foot, title=title or "Use of links", **what)
+
+
+def _link_rows(result):
+    time, names, each = link_table(result)
+    return Rows((time[1:] + time[:-1]) / 2, time, names, each)
 
 
 def link_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
@@ -159,17 +176,29 @@ def queue_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
     return _table(result, "queued", "queues")
 
 
+def check(fabrics, kind) -> None:
+    """Raise a sentence unless results of these fabrics can be drawn over time as this kind, a series or a map."""
+    require(kind not in MAPS or len(fabrics) <= PANELS, "a map", f"of 1 to {PANELS} results", len(fabrics))
+    what = {"busy": "links", "links": "links", "queues": "queues"}.get(kind)
+    for fabric in dict.fromkeys(fabrics) if what else ():
+        _places(fabric, what)
+
+
+def _places(fabric, what):
+    """Names of its links or queues; a sentence if it has none."""
+    names, kind = fabric.lines() if what == "links" else fabric.queues(), type(fabric).__name__
+    if what == "links" and not names:
+        raise BadInput(f"links must be those of a fabric that tells of them, not of {kind}: {fabric.no_lines}")
+    if not names:
+        raise BadInput(f"{what} must be those of a fabric that has some, which {kind} has not")
+    return names
+
+
 def _table(result, column, what):
     samples = result.observation.samples
     if len(samples.get("time_ps", ())) < 2:
         raise BadInput("a series must have at least two samples, not a run that was over before the first")
-    fabric = _fabric(result, what)
-    names = bundle(fabric.lines() if what == "links" else fabric.queues())[1]
-    if what == "links" and not names:
-        raise BadInput(f"links must be those of a fabric that tells of them, not of {type(fabric).__name__}: "
-                       f"{fabric.no_lines}")  # fmt: skip
-    if not names:
-        raise BadInput(f"{what} must be those of a fabric that has some, which {type(fabric).__name__} has not")
+    names = bundle(_places(_fabric(result, what), what))[1]
     if column not in samples:
         raise BadInput(f"{what} must be in the samples of a result, which one of an older version of weft lacks")
     each = samples[column]
@@ -177,25 +206,47 @@ def _table(result, column, what):
     return samples["time_ps"], names, each
 
 
-def _map(result, time, edges, names, each, *, most, label, rows, column, title, foot):
-    """A heat map: a row per name, a column per moment."""
-    require(len(names) > 1, "a heat map", f"of several rows, each a {rows}", "one")
-    fig, (ax,) = drawing.figure(height=4.0)
-    drawn = ax.pcolormesh(edges / us, np.arange(len(names) + 1) - 0.5, each.T, cmap="viridis", vmin=0, vmax=most)
-    fig.colorbar(drawn, ax=ax, label=label)
-    _mark_failures(ax, [result])
-    ax.grid(visible=False)
-    ax.set_xlabel("simulated time (µs)")
-    ax.set_ylabel(rows)
+class Rows(NamedTuple):
+    """What one panel of a map shows."""
+
+    time: np.ndarray  # ps, of each column
+    edges: np.ndarray  # ps between columns, one more
+    names: list[str]  # of rows
+    each: np.ndarray  # (columns, rows)
+
+
+def _map(results, rows_of, *, most, label, rows, column, title, foot):
+    """Heat maps in one scale of colours, a panel per result: a row per name, a column per moment."""
+    named = drawing.named(results)
+    require(len(named) <= PANELS, "a map", f"of 1 to {PANELS} results", len(named))
+    found = [rows_of(result) for _, result in named]
+    for one in found:
+        require(len(one.names) > 1, "a heat map", f"of several rows, each a {rows}", "one")
+    fig, axes = drawing.figure(len(named), height=4.0 if len(named) == 1 else 2.8, down=True)
+    most = most or max(1, *(one.each.max() for one in found))
+    data = []
+    for ax, (name, result), one in zip(axes, named, found, strict=True):
+        places = np.arange(len(one.names) + 1) - 0.5
+        drawn = ax.pcolormesh(one.edges / us, places, one.each.T, cmap="viridis", vmin=0, vmax=most)
+        _mark_failures(ax, [result])
+        ax.grid(visible=False)
+        ax.set_ylabel(rows)
+        _label_rows(ax, one.names)
+        drawing.finish(ax, f"{title}: {name}" if len(named) > 1 else title, legend=False)
+        which = {"series": name} if len(named) > 1 else {}
+        data += [
+            {**which, "time_us": moment, rows: row, column: value}
+            for moment, line in zip((one.time / us).tolist(), one.each.tolist(), strict=True)
+            for row, value in zip(one.names, line, strict=True)
+        ]
+    axes[-1].set_xlabel("simulated time (µs)")
+    fig.colorbar(drawn, ax=axes, label=label)
+    return drawing.with_foot(drawing.Plot(fig, data), foot)
+
+
+def _label_rows(ax, names):
     places = range(len(names)) if len(names) <= 32 else np.linspace(0, len(names) - 1, 17).round().astype(int)
     ax.set_yticks(list(places), [names[k] for k in places], fontsize=7)
-    drawing.finish(ax, title, legend=False)
-    data = [
-        {"time_us": moment, rows: name, column: value}
-        for moment, line in zip((time / us).tolist(), each.tolist(), strict=True)
-        for name, value in zip(names, line, strict=True)
-    ]
-    return drawing.with_foot(drawing.Plot(fig, data), foot)
 
 
 def _mark_failures(ax, results):
