@@ -26,11 +26,15 @@ from weft.units import Gbps, us
 KINDS = ("throughput", "use", "busy", "live", "waiting", "finished", "lost")
 MAPS = ("heat", "links", "queues")
 PANELS = 6  # of a map at most
+CLOSE = 0.04  # of a picture's width: labels nearer to each other do not stand side by side
 LABELS = {
     "throughput": "throughput per destination (Gb/s)", "use": "share of a destination's link",
     "busy": "share of the time in which links send", "live": "live flows", "waiting": "{unit} in queues",
     "finished": "finished flows", "lost": "{unit} lost",
 }  # fmt: skip
+
+TITLES = {"use": "Use of destinations' links", "busy": "Use of links", "live": "Live flows", "waiting": "Queues"}
+BANDS = {"throughput": "destination", "use": "destination", "busy": "link"}  # whose least and greatest a band shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,10 @@ def series(results, *, show="throughput", title=None, foot=None) -> drawing.Plot
     ax.set_ylim(bottom=0)
     ax.set_xlabel("simulated time (µs)")
     ax.set_ylabel(LABELS[show].format(unit=named[0][1].observation.unit))
-    drawing.finish(ax, title or f"{show.capitalize()} over time", legend=len(named) > 1)
+    drawing.finish(ax, title or f"{TITLES.get(show, show.capitalize())} over time", legend=len(named) > 1)
+    if show in BANDS:
+        note = f"line: mean; band: least and greatest {BANDS[show]}"
+        ax.set_title(note, loc="right", fontsize=7, fontweight="normal", color="#666666")
     return drawing.with_foot(drawing.Plot(fig, data), foot)
 
 
@@ -231,7 +238,7 @@ def _map(results, rows_of, *, most, label, rows, column, title, foot):
         _mark_failures(ax, [result])
         ax.grid(visible=False)
         ax.set_ylabel(rows)
-        _label_rows(ax, one.names)
+        _label_rows(ax, one.names, 32 if len(named) == 1 else 18)
         drawing.finish(ax, f"{title}: {name}" if len(named) > 1 else title, legend=False)
         which = {"series": name} if len(named) > 1 else {}
         data += [
@@ -244,21 +251,32 @@ def _map(results, rows_of, *, most, label, rows, column, title, foot):
     return drawing.with_foot(drawing.Plot(fig, data), foot)
 
 
-def _label_rows(ax, names):
-    places = range(len(names)) if len(names) <= 32 else np.linspace(0, len(names) - 1, 17).round().astype(int)
-    ax.set_yticks(list(places), [names[k] for k in places], fontsize=7)
+def _label_rows(ax, names, room):
+    """Name the rows, or some of them where there is no room for all."""
+    many = len(names) if len(names) <= room else room // 2 + 1
+    places = np.linspace(0, len(names) - 1, many).round().astype(int)
+    ax.set_yticks(places.tolist(), [names[k] for k in places], fontsize=7)
 
 
 def _mark_failures(ax, results):
-    """A line where something fails, and another where it comes back."""
+    """A line where something fails, and another where it comes back; labels of close ones stand below each other."""
+    from matplotlib.patheffects import withStroke
+
     plans = dict.fromkeys(str(result.fabric.get("fail") or "") for result in results)
-    end = max(int(result.observation.now) for result in results) / us
-    for plan in plans:
-        for entry in entries(plan):
-            what = " ".join(entry.words)
-            for moment, word in ((entry.at, "fails"), (entry.until, "is back")):
-                if moment is not None and moment / us <= end:
-                    ax.axvline(moment / us, color="#B03A2E", linewidth=0.8, linestyle=(0, (2, 2)))
-                    place = ax.get_xaxis_transform()
-                    ax.text(moment / us, 0.99, f" {what} {word}", transform=place, rotation=90, va="top", fontsize=7,
-                            color="#B03A2E")  # fmt: skip
+    end = max(int(result.observation.now) for result in results)
+    found = [
+        (moment, f"{' '.join(entry.words)} {word}")
+        for plan in plans
+        for entry in entries(plan)
+        for moment, word in ((entry.at, "fails"), (entry.until, "is back"))
+        if moment is not None and moment <= end
+    ]
+    halo = [withStroke(linewidth=1.8, foreground="white")]  # or they could not be seen on a map
+    place, lowest, before = ax.get_xaxis_transform(), 0, None
+    for moment, said in sorted(found):
+        lowest = lowest + 1 if before is not None and moment - before < CLOSE * end else 0
+        before = moment
+        style = {"color": "#B03A2E", "linewidth": 0.8, "linestyle": (0, (2, 2)), "path_effects": halo}
+        ax.axvline(moment / us, **style)
+        ax.text(moment / us, 0.99 - lowest % 3 / 3, f" {said}", transform=place, rotation=90, va="top", fontsize=7,
+                color="#B03A2E", path_effects=halo)  # fmt: skip

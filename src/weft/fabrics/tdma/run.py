@@ -36,7 +36,7 @@ class TdmaRun(Run):
     budget = 1 << 12
 
     def __init__(self, fabric: TDMA, demand, seed: int = 0):
-        super().__init__(fabric, demand, seed=seed, every=fabric.round)
+        super().__init__(fabric, demand, seed=seed, every=fabric.cycle)
         network, flows = fabric.network, demand.table
         self.scheduler = self._planner()
         n, graph = network.hosts, network.graph
