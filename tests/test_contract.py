@@ -182,6 +182,34 @@ def test_no_destination_gets_more_than_a_link_carries(room, fabric):
     assert throughput["per_destination_gbps"]["max"] * Gbps <= fabric.payload_rate * (1 + 1e-9)
 
 
+def gbps_while_busy(result):
+    """The throughput of every destination by hand: bytes that arrived, over the time in which a flow was coming in."""
+    flows, finish, now, rates = result.flows, result.observation.finish, result.observation.now, []
+    for node in np.unique(flows.dst):
+        mine = flows.dst == node
+        ends = np.where(finish[mine] < 0, now, finish[mine]).tolist()
+        reached = busy = 0
+        for start, end in sorted(zip(flows.start[mine].tolist(), ends, strict=True)):
+            busy += max(end - max(start, reached), 0)
+            reached = max(end, reached)
+        rates.append(int(result.observation.received[mine].sum()) * 8e3 / busy)
+    return rates
+
+
+@one
+def test_throughput_of_finite_flows_is_counted_in_one_way_in_every_room(room, fabric):
+    """Whether the fabric has finished them or not."""
+    whole = weft.run(fabric, FLOWS[1], seed=1)
+    cut = weft.run(fabric, FLOWS[1], seed=1, until=int(np.quantile(whole.observation.finish, 0.7)))
+    assert cut.observation.finish.min() < 0
+    for result in (whole, cut):
+        found, wanted = result.summary()["throughput"], gbps_while_busy(result)
+        assert found["window"] == "while the destination had flows coming in"
+        assert found["per_destination_gbps"]["mean"] == pytest.approx(np.mean(wanted))
+        assert found["per_destination_gbps"]["max"] == pytest.approx(max(wanted))
+        assert found["fraction_of_link"] == pytest.approx(np.mean(wanted) * Gbps / fabric.payload_rate)
+
+
 @each
 def test_an_observation_has_the_agreed_parts(room, fabric):
     run = started(fabric)

@@ -1,6 +1,7 @@
 """`weft cost` as its users meet it: what it prints, what its JSON promises, what it says to bad input."""
 
 import json
+import re
 
 import pytest
 
@@ -186,6 +187,17 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
 )
 def test_what_cannot_be_meant_gets_a_sentence(refused, line, message):
     assert refused(line) == message
+
+
+@pytest.mark.parametrize("command", (*PAPERS, "compare"))
+def test_every_flag_that_a_cost_command_offers_it_takes(capsys, command):
+    """Their values may be wrong, but none is unknown."""
+    main(["cost", command, "--help"])
+    offered = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)) - {"--help", "--version"}
+    assert len(offered) >= 4
+    for flag in sorted(offered):
+        main(["cost", command, flag, "3"])
+        assert "nknown option" not in capsys.readouterr().err, flag
 
 
 FLAGS = {

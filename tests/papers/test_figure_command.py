@@ -49,6 +49,12 @@ def test_json_has_series_claims_and_fingerprints(weft, quick):
     assert list(data["claims"][0]) == ["id", "printed", "ours", "verdict"]
 
 
+def test_a_figure_that_is_drawn_nowhere_says_so(weft):
+    said = weft("figure", "shoal/table1")
+    assert said[2].endswith("nothing drawn: with -o DIR the picture and its numbers are put there\n")
+    assert "nothing drawn" not in "".join(weft("figure", "shoal/table1", "--json")[1:])
+
+
 def test_a_figure_is_saved_and_its_runs_are_found_again(weft, quick, tmp_path):
     first = weft("figure", "shoal/9", "-o", tmp_path, "-q")
     assert (tmp_path / "shoal-9-small.svg").exists() and (tmp_path / "shoal-9-small.csv").exists()

@@ -9,7 +9,7 @@ import weft
 from rooms import ONE
 from weft.engine.series import bundle, sums
 from weft.errors import BadInput
-from weft.report.series import curve, link_table, links, queue_table, queues, series
+from weft.report.series import curve, heat_table, link_table, links, queue_table, queues, series
 from weft.units import KB, Gbps, us
 
 FAN = weft.Incast(fan_in=6, bytes=60 * KB, dst=2)
@@ -152,6 +152,13 @@ def test_how_busy_links_are_is_a_series_of_every_room(room, fabric):
     assert (np.diff(found.time) > 0).all() and 0 < found.high.max() <= 1
     drawn = series({"one": result, "again": result}, show="busy")
     assert len(drawn.data) == 2 * (len(time) - 1)
+
+
+def test_cells_use_as_much_of_a_link_as_the_time_in_which_it_sends():
+    result = weft.run(weft.Crossbar(ports=8), weft.Bernoulli(load=0.7, slots=4000), seed=1)
+    use, busy = curve(result, "use"), curve(result, "busy")
+    assert use.mean == pytest.approx(busy.mean, abs=0.01) and use.mean[1:].mean() == pytest.approx(0.7, rel=0.05)
+    assert heat_table(result)[2] == pytest.approx(use.each)
 
 
 def test_maps_of_several_results_share_a_scale_of_colours_and_say_which_is_which():

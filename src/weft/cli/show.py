@@ -36,24 +36,21 @@ def show(
     from weft.cli.run import check_picture
     from weft.errors import BadInput, require
     from weft.metrics import Result
-    from weft.report.series import KINDS, MAPS
+    from weft.report.series import KINDS, MAPS, PANELS
 
     if not folders:
         raise BadInput("a result folder must be given, as in weft show runs/one")
     if plot is not None:
         check_picture(plot)
     require(series is None or series in (*KINDS, *MAPS), "series", f"one of {', '.join((*KINDS, *MAPS))}", series)
-    require(series != "heat" or plot is not None, "plot", "given with heat", plot)
-    require(series not in MAPS or len(folders) == 1, "a heat map", "of one result", len(folders))
+    require(series not in MAPS or len(folders) <= PANELS, "a map", f"of 1 to {PANELS} results", len(folders))
     results = dict(zip(_names(folders), map(Result.load, folders), strict=True))
     if follow is not None:
         require(len(results) == 1, "a flow that is followed", "of one result", len(results))
         _print_steps(next(iter(results.values())), follow, common.json)
-    elif series == "queues":
-        _print_queues(next(iter(results.values())), common.json)
-    elif series == "links":
-        _print_links(next(iter(results.values())), common.json)
-    elif series is not None and series != "heat":
+    elif series in MAPS:
+        _print_maps(results, series, common.json)
+    elif series is not None:
         _print_series(results, series, common.json)
     elif len(results) == 1:
         options.print_result(next(iter(results.values())), common.json)
@@ -86,11 +83,27 @@ def _print_steps(result, text, json):
 def _print_all(results, json):
     from weft.report.tables import runs_table, usual
 
-    rows = [{"folder": name, **result.row()} for name, result in results.items()]
+    named = zip(results.items(), _called(list(results.values())), strict=True)
+    rows = [{"folder": name, **said, **result.row()} for (name, result), said in named]
     if json:
         print_json({"runs": rows})
     else:
         options.console().print(runs_table(rows, ["folder", *usual(rows)]))
+
+
+def _called(results):
+    """What a table calls the fabric and the workload of each: their kind, and what sets them apart from the others."""
+    from weft.catalogue import rebuild_call
+    from weft.errors import WeftError
+    from weft.report.names import tell_apart
+
+    try:
+        calls = [rebuild_call(result.provenance)[:2] for result in results]
+    except WeftError:  # one is of a fabric that is not installed here
+        return [{"fabric.name": one.fabric["kind"], "workload.name": one.workload["kind"]} for one in results]
+    fabrics, workloads = (list(dict.fromkeys(call[k] for call in calls)) for k in (0, 1))
+    names = dict(zip([*fabrics, *workloads], [*tell_apart(fabrics), *tell_apart(workloads)], strict=True))
+    return [{"fabric.name": names[fabric], "workload.name": names[workload]} for fabric, workload in calls]
 
 
 def _print_series(results, kind, json):
@@ -110,40 +123,45 @@ def _print_series(results, kind, json):
             print(f"{number(one.time[k] / us):>12}  {number(float(one.mean[k]))}")
 
 
-def _print_queues(result, json):
-    """Print the fullest queues, or all of them as JSON."""
-    from weft.report.series import queue_table
+def _print_maps(results, kind, json):
+    """Print the fullest queues, or the busiest links; or every row as JSON, under the names of results if several."""
+    from weft.report.series import heat_table, link_table, queue_table
+    from weft.units import us
+
+    table = {"heat": heat_table, "links": link_table, "queues": queue_table}[kind]
+    found = {name: table(result) for name, result in results.items()}
+    if json:
+        told = {
+            name: {
+                **({"unit": results[name].observation.unit} if kind == "queues" else {}),
+                "time_us": (time / us).tolist(),
+                kind: dict(zip(names, each.T.tolist(), strict=True)),
+            }
+            for name, (time, names, each) in found.items()
+        }
+        print_json({"results": told} if len(told) > 1 else next(iter(told.values())), dense=True)
+        return
+    for name, rows in found.items():
+        if len(found) > 1:
+            print(f"{name}:")
+        _print_queues(results[name].observation.unit, *rows) if kind == "queues" else _print_links(kind, *rows)
+
+
+def _print_queues(unit, time, names, each):
     from weft.report.tables import number
 
-    unit, (time, names, each) = result.observation.unit, queue_table(result)
-    if json:
-        _print_rows("queues", time, names, each, unit=unit)
-        return
     title = f"{unit} in the {min(FULLEST, len(names))} fullest of {len(names)} queues, at {len(time)} moments"
     for name, most, mean, when in _first(title, time, names, each, lambda most, mean: (-most, -mean)):
         print(f"{most:>10,} at most, at {when} us  {number(float(mean)):>8} mean  {name}")
 
 
-def _print_links(result, json):
-    """Print the busiest links, or all of them as JSON."""
-    from weft.report.series import link_table
-
-    time, names, each = link_table(result)
-    if json:
-        _print_rows("links", time, names, each)
-        return
-    many = f"the {min(FULLEST, len(names))} busiest of {len(names)} links"
-    title = f"share of the time in which {many} send, over {len(each)} intervals"
+def _print_links(kind, time, names, each):
+    what, what_of = "share of the time in which", "links send"
+    if kind == "heat":
+        what, what_of, names = "share of the link used, of", "destinations", [f"node {name}" for name in names]
+    title = f"{what} the {min(FULLEST, len(names))} busiest of {len(names)} {what_of}, over {len(each)} intervals"
     for name, most, mean, when in _first(title, time, names, each, lambda most, mean: (-mean, -most)):
         print(f"{mean:>8.3f} mean  {most:>6.3f} at most, from {when} us  {name}")
-
-
-def _print_rows(what, time, names, each, **more):
-    """Print every row of a map as JSON."""
-    from weft.units import us
-
-    rows = dict(zip(names, each.T.tolist(), strict=True))
-    print_json({**more, "time_us": (time / us).tolist(), what: rows}, dense=True)
 
 
 def _first(title, time, names, each, order):

@@ -88,7 +88,10 @@ def _even(time, count):
 
 
 def _best(result) -> float:
-    """b/s of payload on a link that is never idle."""
+    """b/s of payload on a link that is never idle; of whole cells, where those are what was counted."""
+    told = result.observation.throughput
+    if told is not None:
+        return told.best
     fabric = _fabric(result, "use")
     return fabric.payload_rate or fabric.link
 
@@ -136,11 +139,8 @@ def heat(results, *, title=None, foot=None) -> drawing.Plot:
 
 
 def _heat_rows(result):
-    found = curve(result, "use")
-    each = found.mean[:, None] if found.each is None else found.each
-    nodes = np.unique(result.flows.dst) if len(result.flows) else np.arange(each.shape[1])
-    edges = np.concatenate([[0], (found.time[1:] + found.time[:-1]) / 2, [result.observation.now]])
-    return Rows(found.time, edges, [str(node) for node in nodes], each)
+    time, names, each = heat_table(result)
+    return Rows((time[1:] + time[:-1]) / 2, time, names, each)
 
 
 @drawing.styled
@@ -169,6 +169,15 @@ def links(results, *, title=None, foot=None) -> drawing.Plot:
 def _link_rows(result):
     time, names, each = link_table(result)
     return Rows((time[1:] + time[:-1]) / 2, time, names, each)
+
+
+def heat_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """(moments in ps, destinations, share of its link that each was sent from each moment to the next)."""
+    time = result.observation.samples["time_ps"]
+    each = np.asarray(curve(result, "use").each)
+    time = _even(time, time)[0]
+    nodes = np.unique(result.flows.dst) if len(result.flows) else np.arange(each.shape[1])
+    return time, [str(node) for node in nodes], each
 
 
 def link_table(result) -> tuple[np.ndarray, list[str], np.ndarray]:
