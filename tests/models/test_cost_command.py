@@ -181,7 +181,7 @@ def test_the_same_picture_has_the_same_bytes(run, tmp_path):
         ("tdma --hosts 1", "hosts must be at least 2, not 1"),
         ("compare --hosts 1", "hosts must be at least 2, not 1"),
         ("compare --table I", "unknown option: --table. Did you mean --catalogue?"),
-        ("shoal --plot cost.gif", "plot must end in one of .svg, .png, .pdf, not 'cost.gif'"),
+        ("shoal --plot cost.gif", "plot must end in one of .svg, .pdf, .png, not 'cost.gif'"),
         ("shoal --plot nowhere/cost.svg", "plot must go into a folder that exists, not 'nowhere'"),
     ],
 )

@@ -25,6 +25,33 @@ def test_a_picture_has_its_numbers_beside_it(rows, tmp_path, form, magic):
     assert sorted(os.listdir(tmp_path / "deep")) == ["fct.csv", f"fct.{form}"]
 
 
+def lines(count, least=6.0):
+    return [
+        {"x": x, "y": least + 0.1 * x, "who": f"somebody with a long name, {k}"} for k in range(count) for x in (1, 2)
+    ]
+
+
+def test_a_legend_beside_the_axes_makes_the_picture_wider_and_not_the_axes_narrower():
+    few, many = (plots.plot(lines(count), x="x", y="y", by="who").figure for count in (4, 5))
+    assert many.get_figwidth() > few.get_figwidth() + 1.5
+    for one in (few, many):
+        one.draw_without_rendering()
+    widths = [one.axes[0].get_position().width * one.get_figwidth() for one in (few, many)]
+    assert widths[1] == pytest.approx(widths[0], abs=0.2)
+
+
+def test_marks_near_the_top_of_an_axis_that_begins_at_0_have_room():
+    low, high = plots.plot(lines(1), x="x", y="y", by="who").figure.axes[0].get_ylim()
+    assert low == 0 and high == pytest.approx(1.05 * 6.2)
+
+
+def test_an_interval_below_0_ends_where_a_logarithmic_axis_does():
+    rows = [{"x": x, "y": y} for x, y in ((1, 9.0), (1, 11.0), (2, 1.0), (2, 999.0))]
+    made = plots.plot(rows, x="x", y="y", yscale="log", band="ci95")
+    drawn = made.figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    assert min(p["min"] for p in made.data) < 0 < drawn.min() == made.figure.axes[0].get_ylim()[0]
+
+
 def test_runs_that_differ_in_seed_become_one_point_with_a_range(rows):
     made = plots.plot(rows, x="load", y="fct.p99", by="fabric")
     first = made.data[0]
@@ -112,19 +139,6 @@ def test_the_cdf_ends_at_one_and_the_tail_above_zero(result):
     tail = plots.fct_cdf(result, tail=True)
     assert [p["share"] for p in tail.data] == [0.75, 0.5, 0.25]
     assert tail.figure.axes[0].get_yscale() == "log"
-
-
-def test_throughput_over_time_is_the_slope_of_the_samples(result):
-    made = plots.throughput_over_time(result)
-    # each destination gains 4 KB in a microsecond: 32 Gb/s
-    assert [p["mean_gbps"] for p in made.data] == pytest.approx([32.0] * 3)
-    assert made.data[0]["time_us"] == 0.5
-
-
-def test_samples_that_were_not_taken_are_named(result):
-    with pytest.raises(BadInput) as found:
-        plots.throughput_over_time(result, column="cells")
-    assert str(found.value) == "samples must hold cells, not only time_ps, delivered_bytes"
 
 
 def test_a_queue_histogram_keeps_its_counts():
@@ -258,13 +272,6 @@ def test_the_csv_of_a_cdf_holds_the_steps_that_were_drawn(result, other, tail):
     plot = plots.fct_cdf({"one": result, "other": other}, tail=tail)
     assert [(line["series"], float(line["fct_us"]), float(line["share"])) for line in read(plot)] == drawn(plot.figure)
     assert len(read(plot)) == (6 if tail else 8)
-
-
-def test_the_csv_of_throughput_holds_the_line_that_was_drawn(result):
-    plot = plots.throughput_over_time({"one": result})
-    assert [(line["series"], float(line["time_us"]), float(line["mean_gbps"])) for line in read(plot)] == drawn(
-        plot.figure
-    )
 
 
 def test_one_finished_flow_has_a_cdf_of_one_step_and_an_empty_tail(result):

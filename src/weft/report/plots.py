@@ -1,17 +1,15 @@
-"""Pictures of results, each with its numbers beside it as csv; how they look is in `weft.report.drawing`."""
+"""Pictures of results, each with its numbers beside it as csv; how they look is in `weft.drawing`."""
 
 import numpy as np
 
-from weft.errors import BadInput, require
-from weft.metrics import occupancy, statistics, throughput
-from weft.report import keys
-from weft.report.drawing import (
+from weft.drawing import (
     FORMATS,
     PALETTE,
     Plot,
     bare_style,
     figure,
     finish,
+    from_zero,
     house_style,
     line_style,
     log_axis,
@@ -19,11 +17,14 @@ from weft.report.drawing import (
     styled,
     with_foot,
 )  # fmt: skip
-from weft.units import Gbps, us
+from weft.errors import BadInput, require
+from weft.metrics import occupancy, statistics
+from weft.report import keys
+from weft.units import us
 
 __all__ = [
     "FORMATS", "PALETTE", "Plot", "bare_style", "fct_and_goodput", "fct_cdf", "house_style", "line_style", "link_use",
-    "panels", "plot", "queue_histogram", "throughput_over_time",
+    "panels", "plot", "queue_histogram",
 ]  # fmt: skip
 
 
@@ -109,36 +110,6 @@ def fct_cdf(results, *, smaller_than=None, larger_than=None, tail=False, title=N
 
 
 @styled
-def throughput_over_time(results, *, column="delivered_bytes", title=None) -> Plot:
-    """Payload that reached its destination, per node and over time, from samples of a count; a line per result.
-
-    Where samples are kept for each destination the line is their mean and the band runs from the least to the greatest.
-    """
-    fig, axes = figure()
-    ax, data = axes[0], []
-    for k, (name, result) in enumerate(named(results)):
-        samples = result.observation.samples
-        for needed in ("time_ps", column):
-            if needed not in samples:
-                raise BadInput(f"samples must hold {needed}, not only {', '.join(samples) or 'nothing'}")
-        t, rates = throughput.over_time(samples["time_ps"], samples[column])
-        rates = rates / Gbps
-        each = rates if rates.ndim == 2 else rates[:, None] / max(result.flows.nodes, 1)
-        mean, low, high = each.mean(axis=1), each.min(axis=1), each.max(axis=1)
-        style = bare_style(k)
-        if each.shape[1] > 1:
-            ax.fill_between(t / us, low, high, color=style["color"], alpha=0.15, linewidth=0)
-        ax.plot(t / us, mean, **style, label=name)
-        rows = zip((t / us).tolist(), mean.tolist(), low.tolist(), high.tolist(), strict=True)
-        data += [{"series": name, "time_us": a, "mean_gbps": b, "min_gbps": c, "max_gbps": d} for a, b, c, d in rows]
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel("simulated time (µs)")
-    ax.set_ylabel("throughput per destination (Gb/s)")
-    finish(ax, title or "Throughput over time", legend=len(named(results)) > 1)
-    return Plot(fig, data)
-
-
-@styled
 def queue_histogram(counts, *, title=None, xlabel="queue length (cells)") -> Plot:
     """Share of observations at each queue length; `counts` is an array (see `occupancy`), or a dict of them by name."""
     fig, axes = figure()
@@ -212,6 +183,9 @@ def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, ti
             groups.setdefault(tuple(row.get(one) for one in by), {}).setdefault(row[x], []).append(row)
     if not groups:
         raise BadInput(f"at least one run must have both {x} and {y}, not none")
+    means = [_span([row[y] for row in runs], False)[0] for points in groups.values() for runs in points.values()]
+    least, greatest = min(means), max(means)
+    log = yscale == "log" or (yscale is None and least > 0 and greatest > 50 * least)
     names = list(dict.fromkeys(at for points in groups.values() for at in points))
     rows_of_marks = any(isinstance(at, str) for at in names)  # fabrics, say: marks in a row, with no line between them
     data = []
@@ -219,17 +193,18 @@ def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, ti
         at = list(points) if rows_of_marks else sorted(points)
         spans = [_span([row[y] for row in points[here]], band) for here in at]
         mean, low, high = ([span[n] for span in spans] for n in range(3))
+        floor = [least / 2 if log and value <= 0 else value for value in low]  # where such an axis may end
         style = {**line_style(k), "label": ", ".join(_say(one, value) for one, value in zip(by, name, strict=True))}
         colour = style["color"]
         if rows_of_marks:
             aside = 0.5 * ((k + 1) / (len(groups) + 1) - 0.5)
             where = [names.index(here) + aside for here in at]
             if band:
-                ax.vlines(where, low, high, color=colour, alpha=0.35, linewidth=3)
+                ax.vlines(where, floor, high, color=colour, alpha=0.35, linewidth=3)
             ax.plot(where, mean, **{**style, "linestyle": "none"})
         else:
             if band and low != high:
-                ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+                ax.fill_between(at, floor, high, color=colour, alpha=0.15, linewidth=0)
             ax.plot(at, mean, **style)
         drawn = {} if band in ("range", False) else {"band": band}
         for here, m, lo, hi in zip(at, mean, low, high, strict=True):
@@ -242,13 +217,12 @@ def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, ti
         ax.grid(axis="x", visible=False)
     elif xscale == "log":
         log_axis(ax, "x", sorted(names))
-    least, greatest = min(point["mean"] for point in data), max(point["mean"] for point in data)
-    if yscale == "log" or (yscale is None and least > 0 and greatest > 50 * least):
+    if log:
         log_axis(ax, "y")
-        if least > 0 and min(point["min"] for point in data) <= 0:  # an interval may reach below 0, an axis may not
+        if least > 0 and min(point["min"] for point in data) <= 0:
             ax.set_ylim(bottom=least / 2)
     elif least >= 0:
-        ax.set_ylim(bottom=0)
+        from_zero(ax)
     ax.set_xlabel(keys.label(x))
     ax.set_ylabel(keys.label(y))
     note = _note(groups, x, by, band) if band else None

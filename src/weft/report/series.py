@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from weft import drawing
 from weft.engine.series import bundle
 from weft.errors import BadInput, WeftError, require
 from weft.failures import entries
 from weft.metrics import throughput
-from weft.report import drawing
 from weft.units import Gbps, us
 
 KINDS = ("throughput", "use", "busy", "live", "waiting", "finished", "lost")
@@ -121,7 +121,7 @@ def series(results, *, show="throughput", title=None, foot=None) -> drawing.Plot
         columns = zip(t.tolist(), found.mean.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
         data += [{"series": name, "time_us": a, show: b, "min": c, "max": d} for a, b, c, d in columns]
     _mark_failures(ax, [result for _, result in named])
-    ax.set_ylim(bottom=0)
+    drawing.from_zero(ax)
     ax.set_xlabel("simulated time (µs)")
     ax.set_ylabel(LABELS[show].format(unit=named[0][1].observation.unit))
     drawing.finish(ax, title or f"{TITLES.get(show, show.capitalize())} over time", legend=len(named) > 1)

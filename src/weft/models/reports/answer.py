@@ -36,7 +36,9 @@ class Overrides:
 class Drawn:
     """What is drawn."""
 
-    plot: str | None = param(None, "draw a picture into this svg, png or pdf", metavar="FILE")
+    plot: str | None = param(
+        None, "draw a picture into this svg, pdf or png, and its numbers as csv beside it", metavar="FILE"
+    )
 
     def draw(self, what: str, **given) -> None:
         """Draw the picture of a model, if one was asked for."""

@@ -188,6 +188,12 @@ def log_axis(ax, axis, points=()):
         lines.set_minor_locator(NullLocator())
 
 
+def from_zero(ax):
+    """Let y begin at 0, with room above what was drawn."""
+    top = ax.dataLim.ymax
+    ax.set_ylim(0, 1.05 * top if top > 0 else None)
+
+
 def _decade(value, _):
     if 1e-3 <= value < 1e7:
         return f"{value:,g}" if value < 1e6 else f"{value:,.0f}"
@@ -200,6 +206,10 @@ def finish(ax, title, legend, note=None):
         ax.set_title(title)
     if legend:
         handles, names = ax.get_legend_handles_labels()
-        place = {"loc": "best"} if len(handles) <= 4 else {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+        outside = len(handles) > 4
+        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if outside else {"loc": "best"}
         shown = ax.legend(handles, names, **place, title=note, alignment="left")
         shown.get_title().set_color("#666666")
+        if outside:  # the picture gets wider, not the axes narrower
+            fig = ax.figure
+            fig.set_figwidth(fig.get_figwidth() + shown.get_window_extent(fig.canvas.get_renderer()).width / fig.dpi)
