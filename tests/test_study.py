@@ -669,6 +669,35 @@ def test_a_map_of_queues_of_a_fabric_without_any_is_refused_before_the_first_run
         replace(study, pictures=({"file": "a.svg", "draw": "queues"},)).run()
 
 
+def test_what_is_unlike_is_said_under_the_table_and_under_every_picture(tmp_path, capsys):
+    (tmp_path / "study.toml").write_text("""
+[[fabric]]
+kind = "shoal"
+nodes = 8
+[[fabric]]
+kind = "crossbar"
+ports = 8
+[[workload]]
+kind = "incast"
+fan_in = 3
+bytes = "20KB"
+""")
+    study = weft.Study.load(tmp_path / "study.toml")
+    assert study.warnings == ["link differs: Shoal 100 Gbps; Crossbar 10 Gbps"]
+    runs = study.run()
+    pictures = [
+        dict(x="nodes", y="fct.p99"), dict(draw="fct_cdf"), dict(draw="series"), dict(draw="links"), dict(draw="heat")
+    ]  # fmt: skip
+    for options in pictures:
+        assert runs.draw(**options).figure.get_supxlabel() == study.warnings[0]
+    assert study.warnings[0] in runs._repr_html_()
+    from weft.cli import main
+
+    capsys.readouterr()
+    assert main(["sweep", str(tmp_path / "study.toml"), "-o", str(tmp_path / "out")]) == 0
+    assert study.warnings[0] in "".join(capsys.readouterr())
+
+
 def test_a_study_file_draws_series_and_maps_of_the_runs_it_names(tmp_path):
     study = weft.Study(fabrics=[RACK, weft.Ideal(nodes=8)], workloads=[SOME], seeds=[1, 2])
     runs = study.run(tmp_path)

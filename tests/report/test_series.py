@@ -1,6 +1,6 @@
 """Maps of queues and links: a row per place, and the right row is the full one, or the busy one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ import weft
 from rooms import ONE
 from weft.engine.series import bundle, sums
 from weft.errors import BadInput
-from weft.report.series import curve, heat_table, link_table, links, queue_table, queues, series
+from weft.failures import entries
+from weft.report.series import curve, heat, heat_table, link_table, links, queue_table, queues, series
 from weft.units import KB, Gbps, us
 
 FAN = weft.Incast(fan_in=6, bytes=60 * KB, dst=2)
@@ -152,6 +153,45 @@ def test_how_busy_links_are_is_a_series_of_every_room(room, fabric):
     assert (np.diff(found.time) > 0).all() and 0 < found.high.max() <= 1
     drawn = series({"one": result, "again": result}, show="busy")
     assert len(drawn.data) == 2 * (len(time) - 1)
+
+
+def test_a_last_sample_that_comes_soon_after_another_makes_no_rate():
+    """A run may end a moment after a sample: what moved in that moment says nothing of what moves in an interval."""
+    result = weft.run(weft.Shoal(nodes=8), FAN, seed=1)
+    last = {name: column[-1:] for name, column in result.observation.samples.items()}
+    soon = {name: np.concatenate([*[0 * column] * 9, column // 2, column]) for name, column in last.items()}
+    soon["time_ps"] = np.array([*range(10), 9.001]) * us
+    without = {name: np.delete(column, -2, axis=0) for name, column in soon.items()}
+    odd, even = (replace(result, observation=replace(result.observation, samples=one)) for one in (soon, without))
+    for kind in ("throughput", "use", "busy"):
+        assert len(curve(odd, kind).time) == 9 and curve(odd, kind).mean[-1] > 0
+        assert np.array_equal(curve(odd, kind).mean, curve(even, kind).mean)
+    for table in (heat_table, link_table):
+        assert np.array_equal(table(odd)[0], table(even)[0]) and np.array_equal(table(odd)[2], table(even)[2])
+    assert len(curve(odd, "live").time) == 11  # what is there at a moment is there
+
+
+@pytest.mark.parametrize(
+    ("fabric", "said"),
+    [
+        (weft.Shoal(nodes=8, fail="node 3 at 1us until 5us"), ["node 3 fails", "node 3 is back"]),
+        (weft.Packet(hosts=16, fail="host 5 at 2us, link h1-edge0.0 at 3us until 9us"),
+         ["host 5 fails", "link h1-edge0.0 fails", "link h1-edge0.0 is back"]),
+        (weft.TDMA(nodes=8, fail="node 3 at 5ms"), ["node 3 fails"]),
+    ],
+)  # fmt: skip
+def test_failures_are_marked_in_series_and_maps_where_they_are(fabric, said):
+    result = weft.run(fabric, weft.Permutation(bytes=60 * KB), seed=1, until=12_000 * us)
+    moments = [
+        moment / us for entry in entries(fabric.fail) for moment in (entry.at, entry.until) if moment is not None
+    ]
+    for drawn in (series(result), series(result, show="busy"), links(result), heat(result), queues(result)):
+        ax = drawn.figure.axes[0]
+        assert [text.get_text().strip() for text in ax.texts] == said
+        marks = [line.get_xdata()[0] for line in ax.lines if len(set(line.get_xdata())) == 1]
+        assert marks == sorted(moments)
+    close = [text.get_position()[1] for text in series(result).figure.axes[0].texts]
+    assert len(set(close)) == min(len(said), 3)  # those that are close stand below each other
 
 
 def test_cells_use_as_much_of_a_link_as_the_time_in_which_it_sends():

@@ -236,8 +236,6 @@ def _map(results, rows_of, *, most, label, rows, column, title, foot):
     named = drawing.named(results)
     require(len(named) <= PANELS, "a map", f"of 1 to {PANELS} results", len(named))
     found = [rows_of(result) for _, result in named]
-    for one in found:
-        require(len(one.names) > 1, "a heat map", f"of several rows, each a {rows}", "one")
     fig, axes = drawing.figure(len(named), height=4.0 if len(named) == 1 else 2.8, down=True)
     most = most or max(1, *(one.each.max() for one in found))
     data = []
