@@ -23,6 +23,7 @@ from weft.errors import BadInput, BadStudy, TooLarge, WeftError
 from weft.fabrics import FABRICS
 from weft.metrics.provenance import describe
 from weft.metrics.result import flatten
+from weft.report import plots, series
 from weft.report.tables import runs_table
 from weft.study import claimed, labels
 from weft.workload import Planned
@@ -696,6 +697,19 @@ bytes = "20KB"
     capsys.readouterr()
     assert main(["sweep", str(tmp_path / "study.toml"), "-o", str(tmp_path / "out")]) == 0
     assert study.warnings[0] in "".join(capsys.readouterr())
+
+
+def test_pictures_that_cannot_be_meant_are_refused_in_python_too():
+    runs = weft.Study(fabrics=[RACK], workloads=[SOME]).run()
+    for options, sentence in (
+        (dict(draw="pie"), r"^draw must be one of plot, .*, not 'pie'$"),
+        (dict(x="load", y=["fct.p99"]), r"^y must be the name of a column, not \['fct\.p99'\]$"),
+    ):
+        with pytest.raises(BadInput, match=sentence):
+            runs.draw(**options)
+    for draw in (series.links, series.series, plots.fct_cdf):
+        with pytest.raises(BadInput, match=r"^a picture must be of at least one result, not 'none'$"):
+            draw({})
 
 
 def test_a_study_file_draws_series_and_maps_of_the_runs_it_names(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft import units
 from weft.errors import BadInput, BadQuantity
-from weft.units import parse_rate, parse_size, parse_time, show_rate, show_size, show_time, wire_time
+from weft.units import parse_rate, parse_size, parse_time, show_rate, show_size, show_time, time_of, wire_time
 
 KINDS = {
     "time": (parse_time, show_time, {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}),
@@ -157,3 +157,10 @@ def test_the_smallest_units_are_one_and_the_rest_are_thousands_or_binary():
 def test_nothing_is_shown_in_the_smallest_unit(show):
     assert show(0) == {show_time: "0 ps", show_rate: "0 bps", show_size: "0 B"}[show]
     assert show(-1500).startswith("-1.5 ")
+
+
+def test_the_time_of_bytes_at_a_rate_may_be_asked_in_texts():
+    assert time_of("1500B", "100Gbps") == time_of(1500, 10**11) == 120_000
+    for size, rate in (("-1B", "1Gbps"), (-1, 10), (1, 0), ("1KB", "-1Gbps")):
+        with pytest.raises(BadInput, match=r"^a (size must be at least 0 bytes|rate must be above 0), not "):
+            time_of(size, rate)

@@ -14,7 +14,7 @@ from threading import RLock
 
 import numpy as np
 
-from weft.errors import BadInput
+from weft.errors import BadInput, require
 from weft.files import replaced
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito, 2008
@@ -162,6 +162,7 @@ def figure(panels=1, height=3.3, *, down=False):
 
 def named(results):
     """[(name, result)] of a result, or of a dict of them."""
+    require(not isinstance(results, dict) or len(results) > 0, "a picture", "of at least one result", "none")
     return list(results.items()) if isinstance(results, dict) else [("", results)]
 
 

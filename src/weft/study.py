@@ -238,6 +238,7 @@ class Runs:
         """A picture as a study file describes it."""
         from weft.report import plots, series
 
+        require(draw in PICTURES, "draw", f"one of {', '.join(PICTURES)}", draw)
         if draw == "fct_cdf":
             sizes = {name: parse_size(options.pop(name)) for name in SIZES if name in options}
             return plots.fct_cdf(self.named(), **sizes, **{"foot": self.foot, **options})

@@ -6,7 +6,7 @@ from decimal import Context, Decimal, InvalidOperation, Overflow
 from math import isfinite
 from typing import Annotated
 
-from weft.errors import BadQuantity
+from weft.errors import BadQuantity, require
 
 bps, Kbps, Mbps, Gbps, Tbps = 1, 10**3, 10**6, 10**9, 10**12
 ps, ns, us, ms, s = 1, 10**3, 10**6, 10**9, 10**12
@@ -27,7 +27,10 @@ def wire_time(size: int, rate: int) -> int:
 
 def time_of(size, rate) -> int:
     """The same, of quantities that may be texts: `time_of("130KB", "100Gbps")`."""
-    return wire_time(parse_size(size), parse_rate(rate))
+    bytes, bits = parse_size(size), parse_rate(rate)
+    require(bytes >= 0, "a size", "at least 0 bytes", size)
+    require(bits > 0, "a rate", "above 0", rate)
+    return wire_time(bytes, bits)
 
 
 def _quantity(text, units, what, example):

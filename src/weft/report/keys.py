@@ -2,7 +2,7 @@
 
 from difflib import get_close_matches
 
-from weft.errors import BadInput
+from weft.errors import BadInput, require
 
 UNITS = {
     "ms": "ms", "us": "µs", "ns": "ns", "ps": "ps", "s": "s", "gbps": "Gb/s", "tbps": "Tb/s", "kb": "KB", "mb": "MB",
@@ -39,6 +39,8 @@ def find(rows: list[dict], key: str) -> str:
 
 def axes(rows, *, x, y, by=None) -> tuple[str, str, list[str]]:
     """The columns that x, y and by mean; a sentence if they cannot be drawn."""
+    for name, key in (("x", x), ("y", y)):
+        require(isinstance(key, str), name, "the name of a column", key)
     by = [by] if isinstance(by, str) else list(by or ())
     x, y, found = find(rows, x), find(rows, y), [find(rows, one) for one in by]
     for row in rows:
