@@ -166,3 +166,8 @@ def test_a_picture_that_cannot_be_drawn_is_said_before_a_sweep_runs(weft, tmp_pa
     said = weft("sweep", tmp_path / "s.toml", "--plot", tmp_path / "g.gif")
     assert (said.code, said.out) == (2, "")
     assert said.err == "weft sweep: a picture's name must end in .svg, .pdf or .png, not 'g.gif'\n"
+
+
+def test_what_was_not_given_is_named_as_help_names_it(weft):
+    assert weft("stress")[::2] == (2, "weft stress: STUDY must be given a value\n")
+    assert weft("sweep")[::2] == (2, "weft sweep: --study must be given a value\n")

@@ -112,7 +112,7 @@ TRACE = ("run", "shoal", "trace", "--nodes", "8", "--trace")
         ("flow,src,dst,bytes,start\n", "{path} must have at least one flow, not 0"),
         ("flow,src,dst,bytes,start,colour\n0,0,1,5,0,red\n",
          "{path}, line 1: a column must be flow, src, dst, bytes, start, start_ps, class, rate, after or delay_ps, "
-         "not 'colour'"),
+         "not 'colour'; `columns` names others, as in start=ts:ms,src=from"),
         ("0,0,1,100,-1\n", "{path}, line 1: start must be at least 0 s, not -1"),
         ("0,0,99,100,0\n", "{path}, line 1: dst must be a node from 0 to 7, not 99"),
         ("0,0,1,1e30,0\n", None),

@@ -221,7 +221,7 @@ LINE7 = HEAD + "0,0,1,100,0\n" * 5
         (
             "src,dst,bytes,colour\n",
             "trace.csv, line 1: a column must be flow, src, dst, bytes, start, start_ps, class, rate, after or "
-            "delay_ps, not 'colour'",
+            "delay_ps, not 'colour'; `columns` names others, as in start=ts:ms,src=from",
         ),
         ("src,src,dst,bytes,start\n", "trace.csv, line 1: column src must be there once, not 2 times"),
         ("src,dst,start\n", "trace.csv, line 1: column bytes must be there, not only src, dst, start"),

@@ -131,7 +131,7 @@ def _sentence(error) -> str:
     text = " ".join(str(error).split()).removesuffix(".")
     if isinstance(error, cyclopts.MissingArgumentError) and error.argument is not None:
         hint = text.partition("Did you mean")[2]
-        text = f"{error.argument.name} must be given a value" + (f"; did you mean{hint}" if hint else "")
+        return f"{error.argument.name} must be given a value" + (f"; did you mean{hint}" if hint else "")
     return text[:1].lower() + text[1:]
 
 

@@ -224,7 +224,8 @@ def _header(cells, place):
     for cell in cells:
         if cell.lower() not in NAMES:
             known = "flow, src, dst, bytes, start, start_ps, class, rate, after or delay_ps"
-            raise BadTrace(f"{place}: a column must be {known}, not {cell!r}")
+            hint = "; `columns` names others, as in start=ts:ms,src=from"
+            raise BadTrace(f"{place}: a column must be {known}, not {cell!r}{hint}")
     names = tuple(NAMES[cell.lower()] for cell in cells)
     for name in names:
         if names.count(name) > 1:
