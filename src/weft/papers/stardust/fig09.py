@@ -102,8 +102,10 @@ def _decay(table):
         tail = {n: sum(count for cells, count in row["histogram"] if cells >= n) / total for n in range(200)}
         low, high = (max(n for n in tail if tail[n] > limit) for limit in (0.03, 0.0003))
         theory = md1(row["utilisation"], 300)
-        ours = np.log(tail[low] / tail[high]) / (high - low)
-        model = np.log(theory[low:].sum() / theory[high:].sum()) / (high - low)
+        steps = max(high - low, 1)
+        ours = np.log(tail[low] / tail[high]) / steps
+        rest = max(theory[high:].sum(), np.finfo(float).tiny)  # queues that the model never sees: it falls without end
+        model = np.log(theory[low:].sum() / rest) / steps if high > low else np.inf
         fits.append(ours / model)
         said.append(f"{row['offered']:g}: {ours:.3f} against {model:.3f}")
     return min(fits) > 0.8, "decay per cell, ours against M/D/1 at the same utilisation: " + ", ".join(said)
