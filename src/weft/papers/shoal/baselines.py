@@ -1,9 +1,9 @@
-"""Shoal, Fig. 15's baselines under other readings: windows, marks and NICs that §7.3 does not settle.
+"""Shoal, Fig. 15's baselines under other readings: windows, marks, pauses and NICs that §7.3 does not settle.
 
 §7.3 says in one sentence that "DCTCP and DCQCN use standard ECMP routing, with the congestion window size of 35
 packets", and in the next that NDP has an *initial* window of 35. So Fig. 15 takes 35 packets as the most that either
 has under way. Here stand beside it: 35 as the first window only; a NIC that takes flows in turn instead of first come,
-first served; and other thresholds of marks, which are not printed at all.
+first served; and other thresholds of marks and of pauses, which are not printed at all.
 """
 
 from weft.papers import Claim, Series
@@ -24,6 +24,7 @@ READINGS = {
     "DCQCN": DCQCN,
     "DCQCN, 35 at first": f"{DCQCN}:max_window=1024",
     "DCQCN, later marks": f"{DCQCN}:mark_from=15,mark_all=665",  # five times SIGCOMM '15 §5.3's
+    "DCQCN, later pauses": f"{DCQCN}:xoff=100,xon=97",  # when §7.3's whole queue is full of one port's packets
     "NDP": NDP,
     "NDP, flows in turn": f"{NDP}:nic=fair",
 }

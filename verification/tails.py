@@ -1,0 +1,85 @@
+"""What moves the tails of the packet networks of Shoal's Fig. 15: one suspect at a time, beside Shoal.
+
+    python verification/tails.py                  everything, some minutes
+    python verification/tails.py dcqcn            the transports named
+
+512 nodes as in the paper and a tenth of its flows, seed 1: p99.9 of short flows in us, and over Shoal's under the same
+flows, at loads 0.2 and 1 of 50 Gb/s. Nothing is tuned to meet the printed 3 and 2; docs/papers/shoal.md says what is
+learnt from it.
+"""
+
+import sys
+from dataclasses import replace
+
+import weft
+from weft.papers.shoal import fig15, rack
+from weft.units import Gbps, ns, us
+
+NODES, FLOWS, LOADS = 512, 100_000, (10, 50)  # Gb/s a node
+EARLY, LATE, NEVER = "xoff=5,xon=4", "xoff=100,xon=97", "xoff=20000,buffer=40000"
+NO_MARKS = "mark_from=30000,mark_all=30001"
+ONE = {"topology": "single"}
+SUSPECTS = {  # transport -> (what is suspected, settings changed, the network's changed)
+    "dcqcn": [
+        ("as in Fig. 15", "", {}),
+        ("ECMP: one switch for all", "", ONE),
+        ("pauses: from 5 packets", EARLY, {}),
+        ("pauses: from 50", "xoff=50,xon=40", {}),
+        ("pauses: from 100", LATE, {}),
+        ("pauses: none, no limit", NEVER, {}),
+        ("one switch, pauses from 100", LATE, ONE),
+        ("marks: none", NO_MARKS, {}),
+        ("marks: Pmax 1", "mark_chance=1", {}),
+        ("marks: a step at 30", "mark_from=30,mark_all=0", {}),
+        ("marks and pauses: none", f"{NEVER},{NO_MARKS}", {}),
+        ("CNPs every 4 us", "cnp_gap=4us", {}),
+        ("g = 1/16", "gain_shift=4", {}),
+        ("increase: 1.5 ms, 150 KB", "raise_gap=1500us,raise_bytes=150KB", {}),
+        ("increase: 5 us", "raise_gap=5us,alpha_gap=5us", {}),
+        ("window: 10 packets", "max_window=10", {}),
+        ("links: no delay", "", {"delay": 0}),
+        ("links: 500 ns", "", {"delay": 500 * ns}),
+        ("links: 1 us", "", {"delay": 1 * us}),
+        ("links: 2 us", "", {"delay": 2 * us}),
+        ("packets: 4000 B", "", {"mtu": 4000}),
+        ("packets: 9000 B", "", {"mtu": 9000}),
+        ("hosts: 100 Gb/s", "", {"link": 100 * Gbps}),
+    ],
+    "dctcp": [
+        ("as in Fig. 15", "", {}),
+        ("ECMP: one switch for all", "", ONE),
+        ("links: 1 us", "", {"delay": 1 * us}),
+        ("links: 2 us", "", {"delay": 2 * us}),
+        ("packets: 9000 B", "", {"mtu": 9000}),
+    ],
+    "ndp": [("as in Fig. 15", "", {}), ("links: 1 us", "", {"delay": 1 * us}), ("packets: 9000 B", "", {"mtu": 9000})],
+}  # fmt: skip
+
+
+def network(transport, settings, changes):
+    """A network of Fig. 15 with some settings of its transport, and some of its own, changed."""
+    name = fig15.BASELINES[transport.upper()]
+    if settings:
+        name += ("," if ":" in name else ":") + settings
+    return replace(fig15.network(NODES, name), **changes)
+
+
+def tails(fabric):
+    """p99.9 of short flows in us at each load, and pauses at the last."""
+    found = [weft.run(fabric, load, seed=1).summary() for load in fig15.flows_of(LOADS, FLOWS)]
+    return [one["fct_us"]["short"]["p99.9"] for one in found], found[-1].get("pauses", 0)
+
+
+def main(names):
+    own, _ = tails(rack(NODES))
+    print("transport  changed                       tail at 0.2  at 1   over Shoal's   pauses at 1")
+    print(f"shoal      {'':29} {own[0]:10.1f} {own[1]:6.1f}")
+    for name in names:
+        for what, settings, changes in SUSPECTS[name]:
+            seen, pauses = tails(network(name, settings, changes))
+            over = "  ".join(f"{ours / shoal:5.2f}" for ours, shoal in zip(seen, own, strict=True))
+            print(f"{name:10} {what:29} {seen[0]:10.1f} {seen[1]:6.1f}   {over}   {pauses:10,}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or SUSPECTS)
