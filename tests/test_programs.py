@@ -2,6 +2,7 @@
 
 import runpy
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from weft.fabrics.crossbar import Crossbar
 from weft.fabrics.merchant.fabric import Merchant
 from weft.fabrics.packet import Packet
 from weft.fabrics.shoal import plain_rack
+from weft.papers.fpga import _row
+from weft.papers.shoal import fig15
 from weft.units import us
 from weft.workload import Permutation
 
@@ -29,6 +32,20 @@ def loaded(name):
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_program_says_what_it_does_and_loads_all_that_it_names(path):
     assert loaded(path.relative_to(ROOT))["__doc__"]
+
+
+def test_every_suspect_of_a_tail_of_fig_15_can_be_built():
+    program = loaded("verification/tails.py")
+    for transport, suspects in program["SUSPECTS"].items():
+        built = [program["network"](transport, settings, changes) for _, settings, changes in suspects]
+        assert len(set(built)) == len(suspects) == len({what for what, *_ in suspects})
+        assert built[0] == fig15.network(512, fig15.BASELINES[transport.upper()])
+
+
+def test_seeds_are_asked_about_rows_that_there_are():
+    for figure, wanted, key in loaded("verification/crossbar_seeds.py")["KEPT"].values():
+        runs = [run for run in figure.study("small") if wanted(run.labels)]
+        assert len(runs) > 7 and key in _row(defaultdict(int))
 
 
 def test_a_crossbar_is_measured():

@@ -32,7 +32,8 @@ def main(arguments=None) -> int:
         print()
         for claim in figure.CLAIMS:
             holds, measured = claim.check(table)
-            print(f"{'holds' if holds else 'DOES NOT HOLD'}  [{claim.id}] {claim.statement}\n    {measured}")
+            verdict = holds if isinstance(holds, str) else "holds" if holds else "DOES NOT HOLD"
+            print(f"{verdict}  [{claim.id}] {claim.statement}\n    {measured}")
             failed |= not holds and claim.id.startswith("Karol")
         if options.output:
             options.output.mkdir(parents=True, exist_ok=True)

@@ -79,6 +79,12 @@ def test_a_depth_of_one_that_loses_nothing_does_not_make_forty_a_need():
         assert judge(claim, changed(DEPTH, depth=lambda row: 1), "paper")["verdict"] == "differs"
 
 
+def test_a_scheduler_that_is_ahead_by_less_than_seeds_differ_by_settles_nothing():
+    for delay, verdict in ((6.1, "not resolved"), (6.2, "differs"), (5.9, "reproduced")):
+        table = changed(LOADS, delay_mean=lambda row, d=delay: d if row["name"] == "islip, 1" else 6.0)
+        assert judge(loads.CLAIMS[1], table, "paper")["verdict"] == verdict
+
+
 def test_what_is_printed_or_fitted_is_never_called_reproduced(monkeypatch):
     aggregate, capacity, eq6, *eq7 = latency.CLAIMS
     good = changed(LATENCY, **{key: lambda row: row["printed_ns"] for key in ("formula_ns", "fast_ns", "stages_ns")})
