@@ -1,6 +1,8 @@
 """Verdicts: each can be reached, and none says more than the check and the scale allow."""
 
 import json
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from weft import papers
 from weft.errors import BadInput
 from weft.papers import VERDICTS, Answer, Claim, Series, judge
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def claim(holds, scaled=True):
@@ -99,6 +103,14 @@ def test_both_scales_can_be_described_and_another_is_refused(name):
     for scale in papers.SCALES:
         points = module.study(scale).points
         assert len(points) == len(set(points)) > 0
+
+
+@pytest.mark.parametrize(
+    ("paper", "claims"), [("shoal", 43), ("fpga", 24), ("merchant", 23), ("stardust", 38), ("tdma", 21)]
+)
+def test_every_claim_of_a_paper_is_answered_on_its_page_or_on_that_of_the_models(paper, claims):
+    pages = "".join((DOCS / room / f"{paper}.md").read_text(encoding="utf-8") for room in ("papers", "models"))
+    assert [f"c{k:02}" for k in range(1, claims + 1) if not re.search(rf"\bc{k:02}\b", pages)] == []
 
 
 def test_a_figure_that_there_is_not_is_refused_with_those_that_there_are():
