@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import config, cuda, njit, types
+from numba import config, cuda, types
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from weft.engine import bits
+from weft.engine.jit import counted
 
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))  # whether Numba's simulator stands in for CUDA
 
@@ -110,10 +111,9 @@ class Target(NamedTuple):
 
 def loop() -> Target:
     """A loop over threads on the processor."""
-    jit = njit(error_model="numpy")
-    return Target(jit, {
-        add_to: jit(add_to), lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at),
-        row_of: jit(row_of),
+    return Target(counted, {
+        add_to: counted(add_to), lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at),
+        row_of: counted(row_of),
     })  # fmt: skip
 
 

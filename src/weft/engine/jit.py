@@ -250,5 +250,8 @@ hot = njit(_nrt=False, forceinline=True, **_internal)
 # reference counting; inlined, LLVM removes it again.
 view = njit(_nrt=True, forceinline=True, **_internal)
 
+# A part that may hand arrays on, with reference counting, for text that is compiled for several targets.
+counted = njit(forceinline=False, **_internal)
+
 # A function that Numba inlines before it infers types, so that it sees the caller's constants and literal types.
 inlined = njit(inline="always", **_options)

@@ -223,7 +223,7 @@ def lay_out(plan, shape: Shape) -> Layout:
     numbers, w = plan.numbers, len(plan.shift)
     n, channels, row = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.ROW])
     air, v = int(numbers[col.DELAY]) + 1, int(numbers[col.FEEDBACK])
-    seats, pool, window, flows, _ = shape
+    seats, pool, window, _, _ = shape
     q, k, wire, groups = w * row, seats * n, air * channels * n, seats // 64
     blocks = {
         "u64": dict(
@@ -245,9 +245,14 @@ def lay_out(plan, shape: Shape) -> Layout:
             at += -(-count // 4) * 4  # records lie within their sector of 32 bytes
         sizes[block] = at, np.uint64 if block.endswith("64") else np.uint32
     sizes["leave"] = -(-w // PACK) * PACK * k, np.uint16
-    sizes["flows"] = max(flows, 1) * FLOW_WORDS, np.uint32
+    sizes["flows"] = _flows(shape) * FLOW_WORDS, np.uint32
     sizes["counted"] = COUNT, np.int64
     return Layout(starts, sizes)
+
+
+def _flows(shape: Shape) -> int:
+    """Records of flows: two at least, or Numba takes the words of the only one for neighbours, and compiles anew."""
+    return max(shape.flows, 2)
 
 
 def cell_bits(n: int, shape: Shape) -> dict:
@@ -266,7 +271,7 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
     numbers, w = plan.numbers, len(plan.shift)
     n, row, k = int(numbers[col.N]), int(numbers[col.ROW]), shape.seats * int(numbers[col.N])
     q, groups, wire = w * row, shape.seats // 64, int(numbers[col.CHANNELS]) * n * (int(numbers[col.DELAY]) + 1)
-    pool, f = shape.pool, max(shape.flows, 1)
+    pool, f = shape.pool, _flows(shape)
 
     def some(block, name, count):
         return getattr(one, block)[at[name] : at[name] + count]
