@@ -12,7 +12,8 @@ import numpy as np
 
 from weft.fabrics.shoal import Shoal
 from weft.fabrics.shoal import columns as col
-from weft.fabrics.shoal.gpu.racks import Cuda, DeviceRack, Group, Loop, common_shape, larger
+from weft.engine.replicas import Cuda, Loop
+from weft.fabrics.shoal.gpu.racks import DeviceRack, Group, common_shape, larger
 from weft.workload.arrivals import Poisson
 from weft.workload.patterns import Incast
 

@@ -1,8 +1,8 @@
 """Runs on a GPU: those of a study that share a shape go there together, each with the bits it has on a processor.
 
-A room that has a kernel for a device says so here (`ROOMS`). What a device cannot carry, and what outgrows it, runs on
-the processor as ever, and it is said why. A run is kept as soon as it is done, so a device that fails in the middle
-loses none.
+A fabric whose room has a kernel for a device names the module that carries it there (`Fabric.on_gpu`). What a device
+cannot carry, and what outgrows it, runs on the processor as ever, and it is said why. A run is kept as soon as it is
+done, so a device that fails in the middle loses none.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,6 @@ from weft.errors import TooLarge, Unusable, WeftError
 from weft.experiment import Interrupted, Session, begin, deferred_interrupt
 from weft.units import show_size
 
-ROOMS = {"Shoal": "weft.fabrics.shoal.gpu.racks"}  # fabric -> what carries it on a device
 SHARE = 0.9  # of the device's free memory that racks may take
 EVERY = 600.0  # s between checkpoints of a run on a device: each costs a look at its whole state
 INSTEAD = "leave it out, and the processor does the same"
@@ -26,7 +25,7 @@ INSTEAD = "leave it out, and the processor does the same"
 def find():
     """The GPU of this machine; a sentence if there is none that can be used."""
     try:
-        from weft.fabrics.shoal.gpu.racks import Cuda
+        from weft.engine.replicas import Cuda
     except ImportError as error:
         raise Unusable(f"a GPU needs Numba's CUDA, which cannot be loaded ({error}): pip install 'weft[gpu]'") from None
     try:
@@ -38,8 +37,7 @@ def find():
 
 def room_of(fabric):
     """The module that carries a fabric on a device, or None."""
-    name = ROOMS.get(type(fabric).__name__)
-    return import_module(name) if name else None
+    return import_module(fabric.on_gpu) if fabric.on_gpu else None
 
 
 def refusal(fabric, demand) -> str | None:
@@ -53,7 +51,7 @@ def advance(session: Session, machine, watch) -> None:
     reason = refusal(session.fabric, session.demand)
     if reason is None:
         room = room_of(session.fabric)
-        session.run = room.DeviceRack.of(session.run)
+        session.run = room.replica(session.run)
         reason = _too_large(room, [session.run], SHARE * machine.free())
         if reason is not None:
             session.run = session.run.back()
@@ -77,7 +75,7 @@ def together(places: list[Place], machine) -> list[str | None]:
     """Let the time of several runs of one shape pass on a device; says of each why it left before its end, or None."""
     room = room_of(places[0].session.fabric)
     for place in places:
-        place.session.run = room.DeviceRack.of(place.session.run)
+        place.session.run = room.replica(place.session.run)
     shape, waiting = None, list(places)
     going = {id(place): loop.strides(place.session.run, place.session.until, place.watch) for place in places}
     asked = {id(place): next(going[id(place)]) for place in places}
@@ -129,19 +127,19 @@ def together(places: list[Place], machine) -> list[str | None]:
 
 def _too_large(room, runs, budget) -> str | None:
     """Why so many bytes of a device are too few for these runs, or None."""
-    need = room.size(runs[0].plan, room.common_shape(runs))
+    need = room.size(runs[0], room.common_shape(runs))
     if need * len(runs) <= budget:
         return None
-    return f"a rack needs {show_size(need)} and the device has {show_size(int(budget))}"
+    return f"a {room.NOUN} needs {show_size(need)} and the device has {show_size(int(budget))}"
 
 
 def _fits(room, waiting, shape, machine, group) -> None:
     """Raise a sentence unless the device has room for these runs in a larger shape."""
-    plan = waiting[0].session.run.plan
-    need, have = len(waiting) * room.size(plan, shape), machine.free() + len(group.runs) * room.size(plan, group.shape)
+    one = waiting[0].session.run
+    need, have = len(waiting) * room.size(one, shape), machine.free() + len(group.runs) * room.size(one, group.shape)
     if need > SHARE * have:
         raise TooLarge(
-            f"the racks must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need)}"
+            f"the runs must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need)}"
         )
 
 
@@ -201,7 +199,7 @@ def _batch(jobs, rest, machine, shares, found, progress, results) -> tuple[list,
                 later.append((rest.pop(0), reason))
                 continue
             room = room_of(point.fabric)
-            session.run = room.DeviceRack.of(session.run)
+            session.run = room.replica(session.run)
             reason = _too_large(room, [*(p.session.run for p in places), session.run], budget)
             if reason is not None:
                 if not places:

@@ -6,6 +6,8 @@ processor, whose order may be any.
 """
 
 from collections.abc import Callable
+from dis import get_instructions
+from hashlib import sha256
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -16,8 +18,12 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from weft.engine import bits
-from weft.engine.jit import counted
+from weft.engine.jit import cache_folder, counted
 
+THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
+REGISTERS = 65536  # of a multiprocessor, shared by the threads of a block …
+MOST_REGISTERS = 128  # … of which more than these bring nothing
+CLOSE = 48 << 10  # bytes that a block may have close by, in shared memory
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))  # whether Numba's simulator stands in for CUDA
 
 
@@ -30,6 +36,30 @@ def device(function):
 def add_to(array, index, value):
     """Add to a number that several threads add to."""
     array[index] += value
+
+
+def set_in(array, index, word):
+    """Set bits of a word of which other threads set and clear others."""
+    array[index] |= word
+
+
+def clear_in(array, index, word):
+    """Clear bits of such a word."""
+    array[index] &= ~word
+
+
+def most_in(array, index, value):
+    """Raise a number that several threads raise."""
+    array[index] = max(array[index], value)
+
+
+def barrier():
+    """Wait for all threads: what they wrote can be read from here on."""
+
+
+def in_turn(orders, phase, k):
+    """The k-th that is to do its part of a phase: on a device, where all do it at once, number k."""
+    return orders[phase % orders.shape[0], k]
 
 
 def lowest_bit(word):
@@ -111,10 +141,8 @@ class Target(NamedTuple):
 
 def loop() -> Target:
     """A loop over threads on the processor."""
-    return Target(counted, {
-        add_to: counted(add_to), lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at),
-        row_of: counted(row_of),
-    })  # fmt: skip
+    same = {one: counted(one) for one in (add_to, row_of, set_in, clear_in, most_in, barrier, in_turn)}
+    return Target(counted, {**same, lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at)})
 
 
 def compiled(
@@ -129,7 +157,8 @@ def compiled(
     if plain in known:
         return known[plain]
     names = {**plain.__globals__, **(names or {})}
-    for name in plain.__code__.co_names:
+    asked = {one.argval for one in get_instructions(plain) if one.opname == "LOAD_GLOBAL"}  # attributes left out
+    for name in sorted(asked):
         value = names.get(name)
         if isinstance(value, FunctionType | CPUDispatcher) or _hashed(value, target.instead):
             if _hashed(value, target.instead):
@@ -140,6 +169,30 @@ def compiled(
     copy.__module__, copy.__qualname__ = plain.__module__, plain.__qualname__
     known[plain] = (jit or target.jit)(copy)
     return known[plain]
+
+
+def on_device(function, module: str, names: dict, registers: int):
+    """A kernel of a text, compiled for CUDA and kept on disk, `names` of its module as constants."""
+    if SIMULATED:
+        return compiled(function, on_cuda(), jit=cuda.jit, names=names)
+    setattr(config, "CACHE_DIR", cache_folder(module))  # noqa: B010 - no stub knows it
+
+    def jit(copy):
+        shape = sha256(repr((registers, names)).encode()).hexdigest()[:16]
+        copy.__qualname__ += f"_{shape}"  # kept under a name of its own
+        return cuda.jit(cache=True, max_registers=registers)(copy)
+
+    return compiled(function, on_cuda(), jit=jit, names=names)
+
+
+def threads_of(ports: int) -> int:
+    """Threads of a block for so many nodes or ports."""
+    return min(-(-ports // 32) * 32, THREADS)
+
+
+def registers_of(threads: int) -> int:
+    """Registers that a thread may have where a block has so many."""
+    return min(REGISTERS // threads // 8 * 8, MOST_REGISTERS)
 
 
 def _hashed(value, names) -> bool:
@@ -161,14 +214,35 @@ def on_cuda() -> Target:
         bit_of, count_of = jit(_lowest_on_cuda), jit(_set_on_cuda)
         index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
     return Target(jit, {
-        add_to: jit(_add_on_cuda), lowest_bit: bit_of, set_bits: count_of, at: index, row_of: row,
-        bits.lowest: bit_of,
+        add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), clear_in: jit(_clear_in_on_cuda),
+        most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda), in_turn: jit(_in_turn_on_cuda),
+        lowest_bit: bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
     })  # fmt: skip
 
 
 def _add_on_cuda(array, index, value):
     cuda.atomic.add(array, index, value)
+
+
+def _set_in_on_cuda(array, index, word):
+    cuda.atomic.or_(array, index, word)
+
+
+def _clear_in_on_cuda(array, index, word):
+    cuda.atomic.and_(array, index, ~word)
+
+
+def _most_on_cuda(array, index, value):
+    cuda.atomic.max(array, index, value)
+
+
+def _barrier_on_cuda():
+    cuda.syncthreads()
+
+
+def _in_turn_on_cuda(orders, phase, k):
+    return k
 
 
 def _lowest_on_cuda(word):

@@ -50,6 +50,7 @@ class Fabric(Described):
 
     carries: ClassVar[tuple[type[Demand], ...]] = (Flows,)  # kinds of demand
     releases: ClassVar[bool] = False  # whether flows may wait for flows
+    on_gpu: ClassVar[str | None] = None  # the module that carries its runs on a device, see `weft.gpu`
     limits: ClassVar[bool] = False  # whether a flow may have a rate that it does not exceed
 
     if TYPE_CHECKING:  # every room has them, as fields or as properties

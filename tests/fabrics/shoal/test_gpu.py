@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import weft
-from weft import Crossbar, Poisson, Shoal, Study, gpu
+from weft import Ideal, Poisson, Shoal, Study, gpu
+from weft.engine.replicas import Loop
 from weft.errors import BadInput, Unusable
-from weft.fabrics.shoal.gpu.racks import Loop, refusal
+from weft.fabrics.shoal.gpu.racks import refusal
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "verification"))
@@ -92,7 +93,7 @@ def test_what_a_device_cannot_carry_is_named():
     assert refusal(Shoal(nodes=8), flows) is None
     assert refusal(Shoal(nodes=8, rules="released"), flows) == "the released rules run on the processor"
     assert "failures" in refusal(Shoal(nodes=8, fail="node 1 at 1us"), flows)
-    assert gpu.refusal(Crossbar(ports=8), flows) == "Crossbar runs on the processor"
+    assert gpu.refusal(Ideal(nodes=8), flows) == "Ideal runs on the processor"
 
 
 def test_a_machine_without_a_gpu_is_told_what_to_do():
@@ -130,11 +131,11 @@ def test_a_rack_that_does_not_fit_the_device_runs_on_the_processor_and_says_so(m
 
 
 def test_a_driver_that_is_too_old_is_named(monkeypatch):
-    from weft.fabrics.shoal.gpu import racks
+    from weft.engine import replicas
 
     def old():
         raise RuntimeError("[CUDA_ERROR_SYSTEM_DRIVER_MISMATCH] driver version is insufficient. See the log")
 
-    monkeypatch.setattr(racks, "Cuda", old)
+    monkeypatch.setattr(replicas, "Cuda", old)
     with pytest.raises(Unusable, match=r"its driver serves \(\[CUDA_ERROR.*insufficient\): leave it out"):
         gpu.find()

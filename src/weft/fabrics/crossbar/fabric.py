@@ -32,6 +32,7 @@ class Crossbar(Fabric):
 
     carries = (Flows, Cells)
     releases = True
+    on_gpu = "weft.fabrics.crossbar.gpu.switches"
 
     ports: int = param(help="inputs, and as many outputs")
     buffers: Literal["fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq"] = param(

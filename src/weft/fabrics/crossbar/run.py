@@ -57,12 +57,27 @@ class CrossbarRun(Run):
         return int(self.state.clock[0])
 
     @property
+    def count(self):
+        """See `Count`."""
+        return self.state.count
+
+    @property
+    def per_output(self):
+        """Cells that each output has sent after the warm-up."""
+        return self.state.per_output
+
+    @property
+    def queued(self):
+        """Cells in the places that the fabric names."""
+        return layout.queued(self.fabric, self.state)
+
+    @property
     def now(self):
         return self.slot * self.fabric.slot
 
     @property
     def finished(self):
-        return int(self.state.count[Count.FINISHED])
+        return int(self.count[Count.FINISHED])
 
     @property
     def work(self):
@@ -84,14 +99,14 @@ class CrossbarRun(Run):
         return loop.REACHED if stop == wanted else loop.PAUSED
 
     def sample(self):
-        counts = self.state.count
+        counts = self.count
         return {
-            "delivered_bytes": self.state.per_output * self._worth,
+            "delivered_bytes": self.per_output * self._worth,
             "finished": self.finished,
             "waiting": self.inside,
             "lost": counts[Count.LOST] + counts[Count.LINE_BUSY],
-            "queued": self.gathered(layout.queued(self.fabric, self.state)),
-            "busy_ps": self.averaged(self.state.per_output * self.fabric.slot, np.arange(self.fabric.nodes)),
+            "queued": self.gathered(self.queued),
+            "busy_ps": self.averaged(self.per_output * self.fabric.slot, np.arange(self.fabric.nodes)),
         }
 
     @property
@@ -102,13 +117,13 @@ class CrossbarRun(Run):
     @property
     def inside(self):
         """Cells that the switch holds by its own sums."""
-        c = self.state.count
+        c = self.count
         return int(c[Count.OFFERED] - c[Count.LOST] - c[Count.LINE_BUSY] - c[Count.DELIVERED])
 
     def monitors(self, thorough=True):
         off = abs(self.inside - layout.inside(self.fabric, self.state)) if thorough else 0
         return {
-            "one_cell_per_port_and_slot": int(self.state.count[Count.CLASHES]),
+            "one_cell_per_port_and_slot": int(self.count[Count.CLASHES]),
             "conservation": int(off),
             "queue_bound": layout.too_deep(self.fabric, self.state) if thorough else 0,
             "delivered_as_offered": self._miscounted() if thorough and self.with_flows else 0,
@@ -117,7 +132,7 @@ class CrossbarRun(Run):
 
     @property
     def under_way(self):
-        return int(self.state.count[Count.DELIVERED]), self.inside > 0
+        return int(self.count[Count.DELIVERED]), self.inside > 0
 
     def _miscounted(self) -> int:
         """Flows whose cells do not add up, and deliveries that belong to none."""

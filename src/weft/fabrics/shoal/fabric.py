@@ -32,6 +32,7 @@ class Shoal(Fabric):
     """
 
     releases = True
+    on_gpu = "weft.fabrics.shoal.gpu.racks"
 
     nodes: int = param(help="nodes in the rack")
     link: Rate = param(100 * Gbps, "rate of a node's link, all channels together")

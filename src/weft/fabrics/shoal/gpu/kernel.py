@@ -1,24 +1,19 @@
 """The text, compiled: a block of threads per rack on a device, or a loop over nodes on the processor."""
 
 from functools import cache  # noqa: I001 (names in a block, not a column)
-from hashlib import sha256
 
 import numpy as np
-from numba import config, cuda, int32, uint32, uint64
+from numba import cuda, int32, uint32, uint64
 
-from weft.engine.device import SIMULATED, compiled, device, loop, on_cuda, row_of
-from weft.engine.jit import cache_folder, kernel
+from weft.engine.device import CLOSE, compiled, device, loop, registers_of, row_of, threads_of
+from weft.engine.device import on_device as device_kernel
+from weft.engine.jit import kernel
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD,
     MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, STOPS, SUMS, VISITS, Common, Racks,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
-
-THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
-REGISTERS = 65536  # of a multiprocessor, shared by the threads of a block …
-MOST_REGISTERS = 128  # … of which more than these bring nothing
-CLOSE = 48 << 10  # bytes that a block may have close by, in shared memory
 
 # What a device has as constants: set in the copy that is compiled.
 NUMBERS = (0,) * (len(Common._fields) - 1)
@@ -161,19 +156,16 @@ def on_device(numbers: tuple, near64: int, near32: int):
     """`side_by_side`, compiled for racks of which `Common` begins with these numbers: kernel[racks, threads](…)."""
     fits = near64 * 8 + near32 * 4 <= CLOSE
     names = {"NUMBERS": numbers, "NEAR64": near64 if fits else 0, "NEAR32": near32 if fits else 0}
-    if SIMULATED:
-        return compiled(side_by_side, on_cuda(), jit=cuda.jit, names=names)
-    registers = min(REGISTERS // threads_of(numbers[0]) // 8 * 8, MOST_REGISTERS)
-    setattr(config, "CACHE_DIR", cache_folder(__name__))  # noqa: B010 - no stub knows it
-
-    def jit(function):
-        shape = sha256(repr((registers, names)).encode()).hexdigest()[:16]
-        function.__qualname__ += f"_{shape}"  # kept under a name of its own
-        return cuda.jit(cache=True, max_registers=registers)(function)
-
-    return compiled(side_by_side, on_cuda(), jit=jit, names=names)
+    return device_kernel(side_by_side, __name__, names, registers_of(threads_of(numbers[0])))
 
 
-def threads_of(nodes: int) -> int:
-    """Threads of a block for so many nodes."""
-    return min(-(-nodes // 32) * 32, THREADS)
+def launch(common, racks, stops) -> None:
+    """Let the racks on a device advance to their stops."""
+    carry = on_device(tuple(int(one) for one in common[:-1]), racks.near64.shape[1], racks.near32.shape[1])
+    carry[len(stops), threads_of(common.n)](common.tables, racks, cuda.to_device(stops))
+
+
+def launch_loop(common, racks, stops, rng) -> None:
+    """The same on the processor, nodes in an order that is drawn."""
+    racks.counted[:, STOPPED] = 0
+    in_a_loop()(common, racks, stops, np.array([rng.permutation(common.n) for _ in range(7)]))

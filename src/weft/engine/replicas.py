@@ -1,0 +1,216 @@
+"""Runs of one shape side by side: what any room's runs on a device have in common.
+
+A room derives a `Replica` from its run and a `Group` of them. A machine keeps their arrays and runs a room's kernel on
+them: `Cuda` on a GPU, or in Numba's simulator of one; `Loop`, for tests, on the processor.
+"""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numba import cuda
+
+from weft.engine import loop
+from weft.engine.device import SIMULATED
+
+if TYPE_CHECKING:
+    from weft.fabrics.base import Run as Base
+else:
+    Base = object
+
+LAUNCH = 0.1  # s of wall time that a launch should take: Ctrl-C waits for its end
+SLOTS = 256  # of the first launch
+LIMIT = 1 << 16  # slots of a launch at most
+
+
+class Replica(Base):
+    """A run whose state is on a device: what is asked for often is mirrored, all else fetched when it is asked for.
+
+    It comes before the room's own run among the bases of a class.
+    """
+
+    plain: ClassVar[type]  # the run as the processor has it
+    mirrored: ClassVar[tuple[str, ...]] = ()  # what `mirror` sets
+    inspect_every = 1 << 62  # a thorough look needs the whole state: at the end, and whenever it is fetched
+    group: "Group"
+    number: int  # in the group
+
+    @classmethod
+    def of(cls, run):
+        """The same run, to be put on a device."""
+        if isinstance(run, cls):
+            return run
+        made = cls.__new__(cls)
+        made.__dict__.update(run.__dict__)
+        made.held_state = made.__dict__.pop("state")
+        made.fresh = True  # whether `held_state` is the run as it is now
+        made.mirror()
+        return made
+
+    def mirror(self) -> None:
+        """Take over from the state what the loop asks for."""
+        raise NotImplementedError  # derived classes say it
+
+    def back(self):
+        """The same run, for the processor."""
+        state, made = self.state, self.plain.__new__(self.plain)
+        gone = ("held_state", "fresh", "group", "number", *self.mirrored)
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in gone})
+        made.state = state
+        return made
+
+    @property
+    def state(self):
+        """The whole state, fetched if it has changed."""
+        if not self.fresh:
+            self.held_state, self.fresh = self.group.fetch(self), True
+        return self.held_state
+
+    @state.setter
+    def state(self, value):
+        self.held_state = value
+
+    def compile(self):
+        """Nothing is left to compile: the group has done so."""
+
+    def grow(self, why):
+        """Nothing is left to do: the group has grown."""
+
+    def settle(self) -> None:
+        """Fetch the state, before the group changes."""
+        self.state  # noqa: B018 - that fetches it
+
+    def forget(self) -> None:
+        """Let go of the state: the device has it."""
+        self.held_state, self.fresh = None, False
+
+
+class Group:
+    """Runs on a device that take their strides together."""
+
+    kernels: ClassVar[Any]  # the module whose `launch` and `launch_loop` let them advance
+    most: int = LIMIT  # slots of a launch
+
+    def __init__(self, runs: Sequence, machine):
+        self.runs, self.machine, self.limit = list(runs), machine, SLOTS
+        self.common, self.blocks = self.lay_out()
+        for number, run in enumerate(self.runs):
+            run.group, run.number = self, number
+            self.put(run)
+            run.forget()
+
+    def lay_out(self) -> tuple[Any, Any]:
+        """(what the runs share, a NamedTuple of arrays on the machine, their first axis the run)."""
+        raise NotImplementedError  # derived classes say it
+
+    def put(self, run) -> None:
+        """Put one run on the machine, whose arrays are zeros."""
+        raise NotImplementedError  # derived classes say it
+
+    def fetch(self, run):
+        """The state of one run, as the processor has it."""
+        raise NotImplementedError  # derived classes say it
+
+    def target(self, run, stop: int) -> int:
+        """The slot at which a run is to stop by `stop` (ps)."""
+        raise NotImplementedError  # derived classes say it
+
+    def skip(self, run, until: int) -> None:
+        """Let a run in which nothing can happen wait for its next flow."""
+
+    def look(self) -> Any:
+        """Fetch what is mirrored of all runs."""
+        raise NotImplementedError  # derived classes say it
+
+    def ended(self, run, seen, wanted: int) -> int:
+        """Take over what was seen of a run that was to reach a slot; says why its stride ended, see `engine.loop`."""
+        raise NotImplementedError  # derived classes say it
+
+    def step(self, stops: dict) -> tuple[dict, float]:
+        """Let the runs that are named take a stride towards their stops (ps); says why each ended, and seconds."""
+        targets, wanted = np.zeros(len(self.runs), np.int64), {}
+        for run, stop in stops.items():
+            wanted[run] = self.target(run, stop)
+            self.skip(run, wanted[run])
+            targets[run.number] = min(wanted[run], run.slot + self.limit)
+        before, began = {run: run.slot for run in stops}, perf_counter()
+        self.machine.launch(self.kernels, self.common, self.blocks, targets)
+        seen = self.look()
+        took = perf_counter() - began
+        whys = {run: self.ended(run, seen, wanted[run]) for run in stops}
+        for run in stops:
+            run.fresh = False
+        if max((run.slot - before[run] for run in stops), default=0) >= self.limit:
+            self.limit = int(min(max(self.limit * min(max(LAUNCH / max(took, 1e-6), 0.5), 2), 16), self.most, LIMIT))
+        return whys, took
+
+
+def reached(run, wanted: int) -> int:
+    """Why a stride ended in which nothing else happened."""
+    return loop.REACHED if run.slot >= wanted else loop.PAUSED
+
+
+class Loop:
+    """A machine that is none: a text in a loop over nodes or ports, in an order drawn anew for every phase."""
+
+    def __init__(self, seed=0):
+        self.rng = np.random.default_rng(seed)
+
+    zeros = staticmethod(np.zeros)
+
+    def share(self, common):
+        return common
+
+    def free(self):
+        return 1 << 30
+
+    def put(self, array, number, values, start=0):
+        array[number, start : start + len(values)] = values
+
+    def get(self, array, number, start=0, stop=None):
+        return array[number, start:stop].copy()
+
+    def all(self, array):
+        return array.copy()
+
+    def launch(self, kernels, common, blocks, stops):
+        kernels.launch_loop(common, blocks, stops, self.rng)
+
+
+class Cuda:
+    """An NVIDIA GPU, or Numba's simulator of one."""
+
+    def __init__(self):
+        self.cuda = cuda
+        if not SIMULATED:
+            cuda.current_context()  # raises what is wrong with it
+
+    def free(self) -> int:
+        """Bytes of its memory that nobody uses."""
+        return (1 << 30) if SIMULATED else int(self.cuda.current_context().get_memory_info()[0])
+
+    def zeros(self, shape, kind):
+        out = self.cuda.device_array(shape, kind)
+        if SIMULATED:
+            out[:] = 0
+        else:
+            self.cuda.cudadrv.driver.device_memset(out, 0, out.nbytes)
+        return out
+
+    def share(self, common):
+        return type(common)(*(self.cuda.to_device(one) if isinstance(one, np.ndarray) else one for one in common))
+
+    def put(self, array, number, values, start=0):
+        if len(values):
+            array[number, start : start + len(values)].copy_to_device(values)
+
+    def get(self, array, number, start=0, stop=None):
+        return array[number, start:stop].copy_to_host()
+
+    def all(self, array):
+        return array.copy_to_host()
+
+    def launch(self, kernels, common, blocks, stops):
+        kernels.launch(common, blocks, stops)
+        cuda.synchronize()
