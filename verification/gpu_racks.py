@@ -10,9 +10,9 @@ from time import perf_counter
 
 import numpy as np
 
+from weft.engine.replicas import Cuda, Loop
 from weft.fabrics.shoal import Shoal
 from weft.fabrics.shoal import columns as col
-from weft.engine.replicas import Cuda, Loop
 from weft.fabrics.shoal.gpu.racks import DeviceRack, Group, common_shape, larger
 from weft.workload.arrivals import Poisson
 from weft.workload.patterns import Incast

@@ -145,7 +145,9 @@ def under_load():
             Bernoulli(load=load, slots=slots).draw(nodes=switch.ports, link=switch.link, seed=seed)
             for seed, load in enumerate((0.5, 0.9, 0.99, 1.0))
         ]
-        for demand, run in zip(demands, on_machine([switch.prepare(one) for one in demands], slots, Cuda()), strict=True):
+        for demand, run in zip(
+            demands, on_machine([switch.prepare(one) for one in demands], slots, Cuda()), strict=True
+        ):
             found = differences(run, to_slot(switch.prepare(demand), slots))
             wrong += len(found)
             print(f"{options}, load {demand.offered:g}, {slots:,} slots:", ", ".join(found) or "equal", flush=True)

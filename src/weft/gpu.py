@@ -138,9 +138,7 @@ def _fits(room, waiting, shape, machine, group) -> None:
     one = waiting[0].session.run
     need, have = len(waiting) * room.size(one, shape), machine.free() + len(group.runs) * room.size(one, group.shape)
     if need > SHARE * have:
-        raise TooLarge(
-            f"the runs must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need)}"
-        )
+        raise TooLarge(f"the runs must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need)}")
 
 
 def on_gpu(jobs, todo, shares, found, progress) -> tuple[list, list[str]]:

@@ -56,11 +56,12 @@ def _command(name, cls, workload, kind):
     traffic = Flags(kind, workload, "Workload", taken, order=2)
     fabric = Flags(cls, name, "Fabric", {*taken, *traffic.names}, order=1)
 
-    def call(*, seed, until, repeat, json, **given):
-        found = best(
-            fabric.build(given), traffic.build(given), seed=options.seed(seed), until=options.until(until),
-            repeat=at_least_one("repeat", repeat),
-        )  # fmt: skip
+    def call(*, seed, until, repeat, on, replicas, json, **given):
+        made, arrives, begin, end = fabric.build(given), traffic.build(given), options.seed(seed), options.until(until)
+        require(on in (None, "gpu"), "on", "gpu, or left out", on)
+        if on is not None:
+            return show_on_gpu({None: _case(made, arrives, begin, end)}, replicas, json)
+        found = best(made, arrives, seed=begin, until=end, repeat=at_least_one("repeat", repeat))
         if json:
             print_json(found)
         else:
@@ -70,13 +71,30 @@ def _command(name, cls, workload, kind):
     return command(call, workload, inspect.getdoc(kind), [*fabric.parameters, *traffic.parameters, *shared])
 
 
+def _case(fabric, workload, seed, until):
+    """What is measured on a GPU: to its end, which must be known."""
+    from weft.cli.side_by_side import Case
+    from weft.experiment import horizon
+
+    demand = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
+    until = horizon(workload, demand, until)
+    if until is None and not len(demand):
+        until = demand.slots * fabric.slot  # cells that are made slot by slot
+    require(until is not None, "until", "given, for runs on a GPU", until)
+    return Case(fabric, workload, until, seed)
+
+
 def bench_options() -> list:
     """The parameters of every measurement, whatever is measured."""
     repeat = Parameter(help="runs; the best counts: other work only makes one slower", metavar="INT", group=RUNNING)
     as_json = Parameter(negative="", show_default=False, help="print JSON", group=RUNNING)
+    on = Parameter(metavar="WHERE", help="gpu: replicas side by side on this machine's GPU", group=RUNNING)
+    replicas = Parameter(metavar="LIST", help="how many at once, on a GPU", group=RUNNING)
     return [
         *(option for option in run_options() if option.name in ("seed", "until")),
         keyword("repeat", Annotated[str, repeat], "3"),
+        keyword("on", Annotated[str | None, on], None),
+        keyword("replicas", Annotated[str, replicas], "1,1000"),
         keyword("json", Annotated[bool, as_json], False),
     ]
 
@@ -204,29 +222,30 @@ def measure(*, nodes=512, channels=4, load=1.0, load_rate=None, sizes="pareto", 
 SLOTS = 3000  # that a GPU is measured over, from empty; the last third counts
 
 
-def measure_on_gpu(*, nodes, channels, load, sizes, racks) -> dict:
-    """Node-slots a second of so many racks side by side on the GPU of this machine."""
-    from weft import gpu
+def busy_rack(*, nodes, channels, load, sizes, seed):
+    """A rack under a load for so many slots, to be measured on a GPU."""
+    from weft.cli.side_by_side import Case
     from weft.fabrics.shoal import Shoal
     from weft.workload import Poisson
     from weft.workload.arrivals import mean_gap
 
-    machine, rack = gpu.find(), Shoal(nodes=nodes, channels=channels)
-    room = gpu.room_of(rack)
+    rack = Shoal(nodes=nodes, channels=channels)
     gap = mean_gap(Poisson(load=load, sizes=sizes, flows=1), nodes=nodes, link=rack.link)
     workload = Poisson(load=load, sizes=sizes, flows=int(1.2 * SLOTS * rack.slot_time / gap) + 100)
-    tables = [workload.draw(nodes=nodes, link=rack.link, seed=seed) for seed in range(min(racks, 8))]
-    runs = [room.DeviceRack.of(rack.prepare(tables[k % len(tables)])) for k in range(racks)]
-    group, seconds = room.Group(runs, machine), 0.0
-    group.step({runs[0]: 0})  # compiles, and no slot passes
-    for stop in (2 * SLOTS // 3, SLOTS):
-        seconds, began = 0.0, runs[0].slot
-        while runs[0].slot < stop:
-            whys, took = group.step(dict.fromkeys(runs, stop * rack.slot_time))
-            require(max(whys.values()) < 3, "racks", "few enough for their arrays", racks)
-            seconds += took
-    done = (stop - began) * nodes * channels * racks
-    return {"racks": racks, "node_slots": done, "seconds": seconds, "node_slots_per_s": done / seconds}
+    return Case(rack, workload, SLOTS * rack.slot_time, seed)
+
+
+def show_on_gpu(cases, replicas, json) -> int:
+    """Measure on the GPU, and print that."""
+    from weft.cli.side_by_side import compared
+    from weft.cli.side_by_side import told as lines_of
+
+    found = compared(cases, [at_least_one("replicas", text) for text in replicas.split(",")])
+    if json:
+        print_json(found)
+    else:
+        print("\n".join(lines_of(found)))
+    return 0
 
 
 def _compile(rack):
@@ -268,7 +287,7 @@ def shoal(
     *,
     nodes: Annotated[str, Parameter(metavar="INT", help="nodes in the rack")] = "512",
     channels: Annotated[str, Parameter(metavar="INT", help="channels of a link")] = "4",
-    load: Annotated[str, Parameter(metavar="NUMBER", help="nominal load")] = "1",
+    load: Annotated[str, Parameter(metavar="NUMBER", help="nominal load; on a GPU a list of them")] = "1",
     load_rate: Annotated[str | None, Parameter(metavar="RATE", help="what load is a fraction of; the link")] = None,
     sizes: Annotated[str, Parameter(metavar="TEXT", help="flow sizes")] = "pareto",
     flows: Annotated[str | None, Parameter(metavar="INT", help="number of flows; enough for some ten seconds")] = None,
@@ -279,23 +298,14 @@ def shoal(
 ) -> int:
     """Measure a busy Shoal rack: node-slots per second from the first arrival to the last.
 
-    On a GPU: of so many racks at once, in the last third of some thousand slots from empty, beside one core here.
+    On a GPU: of so many racks at once, in the last third of some thousand slots from empty, beside one core here and
+    all of them, with the shares of its memory's bandwidth and of its issue that they take.
     """
     require(on in (None, "gpu"), "on", "gpu, or left out", on)
     if on is not None:
-        many = [at_least_one("racks", text) for text in racks.split(",")]
-        shape = {"nodes": whole("nodes", nodes), "channels": whole("channels", channels)}
-        rate = Field("load", "float", (), False, None, "").read(load)
-        rows = [measure_on_gpu(**shape, load=rate, sizes=sizes, racks=count) for count in many]
-        core = measure(**shape, load=rate, sizes=sizes, work=WORK // 10).node_slots_per_s
-        if json:
-            print_json({**shape, "load": rate, "gpu": rows, "one_core_node_slots_per_s": core})
-        else:
-            print("racks  M node-slots/s  of one core", flush=True)
-            for row in rows:
-                speed = row["node_slots_per_s"]
-                print(f"{row['racks']:5}  {speed / 1e6:14,.0f}  {speed / core:11.1f}")
-        return 0
+        shape = {"nodes": whole("nodes", nodes), "channels": whole("channels", channels), "seed": whole("seed", seed)}
+        loads = [Field("load", "float", (), False, None, "").read(text) for text in load.split(",")]
+        return show_on_gpu({one: busy_rack(**shape, load=one, sizes=sizes) for one in loads}, racks, json)
     found = measure(
         nodes=whole("nodes", nodes), channels=whole("channels", channels),
         load=Field("load", "float", (), False, None, "").read(load),

@@ -24,6 +24,7 @@ THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
 REGISTERS = 65536  # of a multiprocessor, shared by the threads of a block …
 MOST_REGISTERS = 128  # … of which more than these bring nothing
 CLOSE = 48 << 10  # bytes that a block may have close by, in shared memory
+_1 = np.uint64(1)
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))  # whether Numba's simulator stands in for CUDA
 
 
@@ -46,6 +47,17 @@ def set_in(array, index, word):
 def clear_in(array, index, word):
     """Clear bits of such a word."""
     array[index] &= ~word
+
+
+def all_of(count, step):
+    """Where a loop over so many must end for all threads to vote in it."""
+    return count
+
+
+def vote(array, row, i, flag):
+    """Add i to the set of bits that begins at `row`, if flag says so. On a device all threads vote, once for 32."""
+    if flag:
+        array[row + (i >> 6)] |= _1 << np.uint64(i & 63)
 
 
 def most_in(array, index, value):
@@ -141,7 +153,7 @@ class Target(NamedTuple):
 
 def loop() -> Target:
     """A loop over threads on the processor."""
-    same = {one: counted(one) for one in (add_to, row_of, set_in, clear_in, most_in, barrier, in_turn)}
+    same = {one: counted(one) for one in (add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote)}
     return Target(counted, {**same, lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at)})
 
 
@@ -215,6 +227,7 @@ def on_cuda() -> Target:
         index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
     return Target(jit, {
         add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), clear_in: jit(_clear_in_on_cuda),
+        all_of: jit(_all_on_cuda), vote: jit(_vote_simulated if SIMULATED else _vote_on_cuda),
         most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda), in_turn: jit(_in_turn_on_cuda),
         lowest_bit: bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
@@ -231,6 +244,21 @@ def _set_in_on_cuda(array, index, word):
 
 def _clear_in_on_cuda(array, index, word):
     cuda.atomic.and_(array, index, ~word)
+
+
+def _all_on_cuda(count, step):
+    return step
+
+
+def _vote_on_cuda(array, row, i, flag):
+    some = cuda.ballot_sync(0xFFFFFFFF, flag)
+    if some != 0 and i & 31 == 0:
+        cuda.atomic.or_(array, row + (i >> 6), np.uint64(np.uint32(some)) << np.uint64(i & 32))
+
+
+def _vote_simulated(array, row, i, flag):
+    if flag:
+        cuda.atomic.or_(array, row + (i >> 6), _1 << np.uint64(i & 63))
 
 
 def _most_on_cuda(array, index, value):

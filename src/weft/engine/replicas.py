@@ -5,6 +5,7 @@ them: `Cuda` on a GPU, or in Numba's simulator of one; `Loop`, for tests, on the
 """
 
 from collections.abc import Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -174,6 +175,10 @@ class Loop:
     def all(self, array):
         return array.copy()
 
+    @contextmanager
+    def profiled(self):
+        yield
+
     def launch(self, kernels, common, blocks, stops):
         kernels.launch_loop(common, blocks, stops, self.rng)
 
@@ -210,6 +215,15 @@ class Cuda:
 
     def all(self, array):
         return array.copy_to_host()
+
+    @contextmanager
+    def profiled(self):
+        """What a profiler is to look at."""
+        if SIMULATED:
+            yield
+        else:
+            with cuda.profiling():
+                yield
 
     def launch(self, kernels, common, blocks, stops):
         kernels.launch(common, blocks, stops)

@@ -181,4 +181,3 @@ def make_common(fabric, plan: np.ndarray, shape: Shape) -> Common:
     n, (own, *behind) = fabric.ports, [count for count, _ in layout.depths(fabric)]
     numbers |= {"n": n, "words": words(n), "per_input": own // n, "kinds": len(behind)}
     return Common(**numbers, behind=behind[0] // n if behind else 0, **laid.starts)
-

@@ -102,7 +102,7 @@ class Group(replicas.Group):
                 words = np.ascontiguousarray(array).ravel().view(kind)[:count]
                 if name not in apart:
                     first[begin : begin + len(words)] = words
-                elif words[:used].any() or name == "delay" and words.any():
+                elif words[:used].any() or (name == "delay" and words.any()):
                     self.machine.put(on_machine, run.number, words if name == "delay" else words[:used], begin)
             self.machine.put(on_machine, run.number, first)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.engine.calendar import FAR
 from weft.engine.device import (
-    add_to, at, barrier, clear_in, device, in_turn, lowest_bit, set_bits, set_in,
+    add_to, all_of, at, barrier, clear_in, device, in_turn, lowest_bit, set_bits, set_in, vote,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.engine.random import below, word
@@ -30,9 +30,7 @@ LQF, OCF = int(S.LQF), int(S.OCF)
 SKEWED, BURSTS, FLOWS = int(Kind.SKEWED), int(Kind.BURSTS), int(Kind.FLOWS)
 TOP, FRESH, HELD = int(Level.TOP), int(Level.FRESH), int(Level.HELD)
 ACTIVE, DELIVERED, MEASURED = int(Count.ACTIVE), int(Count.DELIVERED), int(Count.MEASURED)
-KIND, WHOLE, CHANCE, END, UNIFORM = (
-    int(one) for one in (Plan.KIND, Plan.WHOLE, Plan.CHANCE, Plan.END, Plan.UNIFORM)
-)
+KIND, WHOLE, CHANCE, END, UNIFORM = (int(one) for one in (Plan.KIND, Plan.WHOLE, Plan.CHANCE, Plan.END, Plan.UNIFORM))
 WARMUP, CONTROL, KNOWN, SENDERS = (int(one) for one in (Plan.WARMUP, Plan.FLOW_CONTROL, Plan.KNOWN, Plan.SENDERS))
 
 
@@ -304,12 +302,11 @@ def arrive(plan, switch, own, i, slot, acc):
 
 @device
 def come_to_sender(plan, switch, own, i, slot, acc):
-    """Draw the cell that comes to sender i, who keeps it until there is room."""
+    """Draw the cell that comes to sender i, who keeps it until there is room; says whether there is one."""
     many, j = draw(plan, switch, own, i, slot)
     acc[OFFERED] += many
-    if many > 0:
-        switch.near[at(plan.label, i)] = label(i, j, _0)
-        set_in(switch.near, plan.newly + (i >> 6), bit(i))
+    switch.near[at(plan.label, i)] = label(i, j, _0)
+    return many > 0
 
 
 @device
@@ -347,8 +344,8 @@ def queue_of(plan, i, j):
 
 @device
 def decide(plan, switch, own, i, acc):
-    """Let the cell that input i offers in, if there is room."""
-    near, what = switch.near, switch.near[at(plan.label, i)]
+    """Whether there is room for the cell that input i offers."""
+    near, what, room = switch.near, switch.near[at(plan.label, i)], False
     memory = np.int64(near[at(plan.used, i)]) if plan.buffers == SHARED else 0
     if what != _ALL:
         if plan.buffers == SHARED:
@@ -357,7 +354,6 @@ def decide(plan, switch, own, i, acc):
             many = length(plan, switch, queue_of(plan, i, np.int64(what & _PORT)))
             room = many < (plan.capacity if plan.buffers == FIFO else plan.depth)
         if room:
-            set_in(near, plan.entered + (i >> 6), bit(i))
             memory += 1
             if plan.buffers == SHARED:
                 acc[MEMORY] = max(acc[MEMORY], memory)
@@ -366,6 +362,7 @@ def decide(plan, switch, own, i, acc):
     if plan.buffers == SHARED:  # clearing an indicator bit takes one more cycle
         near[at(plan.used, i)] = np.uint64(memory) - near[at(plan.freed, i)]
         near[at(plan.freed, i)] = _0
+    return room
 
 
 @device
@@ -402,7 +399,7 @@ def enter_output(plan, switch, j, top, fresh, acc):
 @device
 def enter(plan, switch, own, i, slot, top, fresh, acc):
     """Put the cell of input i that was let in into its queue, and ask for its output."""
-    near, n, what = switch.near, plan.n, switch.near[at(plan.label, i)]
+    near, what = switch.near, switch.near[at(plan.label, i)]
     j = np.int64(what & _PORT)
     c, q = taken(plan, switch, top, fresh, rank(plan, near, plan.entered, i)), queue_of(plan, i, j)
     if plan.buffers == GCQ:
@@ -503,13 +500,13 @@ def grant(plan, switch, own, j, slot, turn, iteration):
 
 @device
 def accept(plan, switch, own, i, slot, turn, iteration):
-    """Let input i, if it is free, accept one of the grants that it got."""
+    """Let input i, if it is free, accept one of the grants that it got; says whether there was one."""
     near, row = switch.near, plan.given + i * plan.words
     if near[at(plan.mate, i)] != _ALL:
-        return
+        return False
     j = pick(plan, switch, own, row, i, 1, slot, turn, iteration, plan.accept)
     if j == NOBODY:
-        return
+        return False
     pair(plan, switch, i, j)
     for w in range(plan.words):
         near[at(row, w)] = _0
@@ -517,15 +514,14 @@ def accept(plan, switch, own, i, slot, turn, iteration):
         near[at(plan.accept, i)] = after(plan, j)
         if plan.scheduler == ISLIP:
             near[at(plan.grant, j)] = after(plan, i)
+    return True
 
 
 @device
 def pair(plan, switch, i, j):
     """Match input i with output j."""
-    near = switch.near
-    near[at(plan.mate, i)] = np.uint64(j)
-    near[at(plan.owner, j)] = np.uint64(i)
-    set_in(near, plan.matched + (i >> 6), bit(i))
+    switch.near[at(plan.mate, i)] = np.uint64(j)
+    switch.near[at(plan.owner, j)] = np.uint64(i)
 
 
 @device
@@ -554,6 +550,7 @@ def answer(plan, switch, j, iteration):
         near[at(row, w)] = _0
     if i != NOBODY:
         pair(plan, switch, i, j)
+        set_in(near, plan.matched + (i >> 6), bit(i))
         if iteration == 0:
             near[at(plan.grant, j)] = after(plan, i)
             near[at(plan.accept, i)] = after(plan, j)
@@ -561,13 +558,15 @@ def answer(plan, switch, j, iteration):
 
 @device
 def cross_diagonal(plan, switch, i, diagonal):
-    """Wavefront: match input i with the output that a diagonal has for it, if both are free."""
+    """Wavefront: match input i with the output that a diagonal has for it, if both are free; says whether."""
     near, j = switch.near, diagonal - i
     if j < 0:
         j += plan.n
     free = near[at(plan.mate, i)] == _ALL and near[at(plan.owner, j)] == _ALL
-    if free and holds(near, plan.want + j * plan.words, i):
+    found = free and holds(near, plan.want + j * plan.words, i)
+    if found:
         pair(plan, switch, i, j)
+    return found
 
 
 # ---------------------------------------------------------------- what leaves
@@ -727,10 +726,10 @@ def choose_for_buffer(plan, switch, j):
         for step in range(group):
             i = r * group + (np.int64(near[at(plan.local, r * n + j)]) + step) % group
             q = i * rows + j // group
-            if length(plan, switch, q) > 0:
-                if np.int64(switch.u64[at(plan.info, head(plan, switch, q))] & _PORT) == j:
-                    near[at(plan.choice, r * n + j)] = np.uint64(i + 1)
-                    break
+            asked = switch.u64[at(plan.info, head(plan, switch, q))] & _PORT
+            if length(plan, switch, q) > 0 and np.int64(asked) == j:
+                near[at(plan.choice, r * n + j)] = np.uint64(i + 1)
+                break
 
 
 @device
@@ -809,21 +808,26 @@ def advance(plan, switch, orders, start, step, stop, acc, sums):
 
         # Cells arrive, and are let in or refused.
         if kept:
-            for k in range(start, n, step):
-                come_to_sender(plan, switch, own, in_turn(orders, phase, k), slot, acc)
+            for k in range(start, all_of(n, step), step):
+                i = in_turn(orders, phase, k)
+                vote(near, plan.newly, i, i < n and come_to_sender(plan, switch, own, i, slot, acc))
             barrier()
             many = size(plan, near, plan.newly)
-        for k in range(start, n, step):
+        for k in range(start, all_of(n, step), step):
             i = in_turn(orders, phase + 1, k)
-            if kept:
-                offer_kept(plan, switch, own, i, slot, top, fresh, acc)
-            else:
-                arrive(plan, switch, own, i, slot, acc)
+            enters = False
+            if i < n:
+                if kept:
+                    offer_kept(plan, switch, own, i, slot, top, fresh, acc)
+                else:
+                    arrive(plan, switch, own, i, slot, acc)
+                if not outputs:
+                    enters = decide(plan, switch, own, i, acc)
+                elif near[at(plan.label, i)] != _ALL:
+                    j = np.int64(near[at(plan.label, i)] & _PORT)
+                    set_in(near, plan.want + j * plan.words + (i >> 6), bit(i))
             if not outputs:
-                decide(plan, switch, own, i, acc)
-            elif near[at(plan.label, i)] != _ALL:
-                j = np.int64(near[at(plan.label, i)] & _PORT)
-                set_in(near, plan.want + j * plan.words + (i >> 6), bit(i))
+                vote(near, plan.entered, i, enters)
         barrier()
         if kept:
             held, fresh, top = held + many, fresh + max(many - top, 0), max(top - many, 0)
@@ -875,14 +879,13 @@ def advance(plan, switch, orders, start, step, stop, acc, sums):
                 if near[at(plan.mate, i)] != _ALL:
                     leave(plan, switch, own, i, slot, top, acc, sums)
         else:
-            for k in range(start, n, step):
+            for k in range(start, all_of(n, step), step):
                 j = in_turn(orders, phase + 6, k)
-                if plan.buffers == HIERARCHICAL:
+                if j < n and plan.buffers == HIERARCHICAL:
                     choose_for_buffer(plan, switch, j)
-                elif plan.buffers == CICQ:
+                elif j < n and plan.buffers == CICQ:
                     choose_crosspoint(plan, switch, j)
-                if choose_to_send(plan, switch, j, slot):
-                    set_in(near, plan.leaving + (j >> 6), bit(j))
+                vote(near, plan.leaving, j, j < n and choose_to_send(plan, switch, j, slot))
             barrier()
             many = size(plan, near, plan.leaving)
             for k in range(start, n, step):
@@ -928,8 +931,9 @@ def match(plan, switch, own, orders, phase, start, step, slot, turn):
     if plan.scheduler == WAVEFRONT:
         for x in range(n):
             diagonal = (turn + x) % n
-            for k in range(start, n, step):
-                cross_diagonal(plan, switch, in_turn(orders, phase + x, k), diagonal)
+            for k in range(start, all_of(n, step), step):
+                i = in_turn(orders, phase + x, k)
+                vote(near, plan.matched, i, i < n and cross_diagonal(plan, switch, i, diagonal))
             barrier()
         found = size(plan, near, plan.matched)
         used = np.int64(found > 0)
@@ -942,12 +946,12 @@ def match(plan, switch, own, orders, phase, start, step, slot, turn):
                 else:
                     grant(plan, switch, own, j, slot, turn, iteration)
             barrier()
-            for k in range(start, n, step):
+            for k in range(start, all_of(n, step), step):
                 i = in_turn(orders, phase + 5 + iteration, k)
-                if plan.scheduler == DRRM:
+                if plan.scheduler != DRRM:
+                    vote(near, plan.matched, i, i < n and accept(plan, switch, own, i, slot, turn, iteration))
+                elif i < n:
                     answer(plan, switch, i, iteration)
-                else:
-                    accept(plan, switch, own, i, slot, turn, iteration)
             barrier()
             pairs = size(plan, near, plan.matched)
             if pairs == found:
