@@ -39,10 +39,11 @@ fuzz: $(READY)  ## 100,000 inputs on two cores: ten minutes
 
 verify: twins  ## other drawn cases, then theory and the papers' numbers: minutes to hours
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=search
-	@for program in verification/*.py; do [ $$program != verification/gpu_racks.py ] || continue; [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+	@for program in verification/*.py; do case $$program in verification/gpu_*) continue;; esac; [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
-verify-gpu: $(READY)  ## racks on the GPU of this machine against the processor: drawn ones, resumed ones, 512 nodes under load
+verify-gpu: $(READY)  ## racks and switches on the GPU of this machine against the processor: drawn, resumed, under load
 	$(BIN)/python verification/gpu_racks.py --racks 20  # each shape is compiled for itself, some ten seconds
+	$(BIN)/python verification/gpu_switches.py --switches 30
 
 figures: $(READY)  ## the README's pictures, by the command beside them
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o out/figures

@@ -114,7 +114,7 @@ def prepare(room: str, home: Path) -> list[tuple[str, str, int]]:
     (home / "weft/engine/taken.py").write_text(COUNTER)
     for folder in SHARED.get(room, (room,)):
         for path in sorted((home / "weft/fabrics" / folder).rglob("*.py")):
-            if "gpu" in path.parts:  # a device's text, which tests/fabrics/shoal/test_gpu.py compares
+            if "gpu" in path.parts:  # a device's text, which tests/fabrics/*/test_gpu.py compare
                 continue
             tree, before = ast.parse(path.read_text()), len(places)
             tree = Counting(str(path.relative_to(home)), places).visit(tree)

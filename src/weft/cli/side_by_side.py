@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from weft.engine import loop
 from weft.errors import require
+from weft.fabrics.base import Fabric
+from weft.workload.base import Workload
 
 COPIED = 1 << 30  # bytes, to measure the memory
 TABLES = 8  # of which replicas have one in turn
@@ -27,8 +29,8 @@ ISSUED = "smsp__issue_active.avg.pct_of_peak_sustained_active"
 class Case(NamedTuple):
     """What is measured."""
 
-    fabric: object
-    workload: object
+    fabric: Fabric
+    workload: Workload
     until: int  # ps
     seed: int
 

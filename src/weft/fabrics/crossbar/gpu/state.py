@@ -103,7 +103,7 @@ class Common(NamedTuple):
     # seen
     clock: int
     arrived: int
-    count: int
+    count: int  # type: ignore[assignment]
     level: int
     print: int
     rounds: int

@@ -1,5 +1,7 @@
 """A group of switches on a device: runs of one shape that take their strides together."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from weft.engine import loop, replicas
@@ -77,7 +79,7 @@ class DeviceSwitch(Replica, CrossbarRun):
 class Group(replicas.Group):
     """Switches on a device."""
 
-    kernels = kernel
+    kernels: ClassVar = kernel
 
     def __init__(self, runs: list[DeviceSwitch], machine, shape: Shape | None = None):
         self.fabric, self.shape = runs[0].fabric, shape or common_shape(runs)

@@ -1,5 +1,7 @@
 """A group of racks on a device: runs of one shape that take their strides together."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from weft.engine import loop, replicas
@@ -106,7 +108,7 @@ class DeviceRack(Replica, RackRun):
 class Group(replicas.Group):
     """Racks on a device."""
 
-    kernels = kernel
+    kernels: ClassVar = kernel
 
     def __init__(self, runs: list[DeviceRack], machine, shape: Shape | None = None):
         self.plan, self.shape = runs[0].plan, shape or common_shape(runs)
