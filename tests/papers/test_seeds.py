@@ -27,4 +27,11 @@ def test_the_figure_runs_and_has_an_interval_at_every_point(monkeypatch):
     ]  # fmt: skip
     for row in answer.table:
         assert row["seeds"] == 3 and row["p99.9_low"] <= row["p99.9_us"] <= row["p99.9_high"]
-    assert {point["y"] for point in seeds.draw(answer.table).data} == {"p99_us", "p99.9_us"}
+    picture = seeds.draw(answer.table)
+    drawn = picture.data
+    assert len(picture.csv().splitlines()) == 1 + len(drawn)
+    assert [(point["y"], point["mean"], point.get("min"), point.get("max")) for point in drawn] == [
+        *(("p99_us", row["p99_us"], row["p99_low"], row["p99_high"]) for row in answer.table[:2]),
+        *(("p99.9_us", row["p99.9_us"], row["p99.9_low"], row["p99.9_high"]) for row in answer.table[:2]),
+        *(("p99_us", row["p99_us"], None, None) for row in answer.table[2:]),
+    ]

@@ -60,23 +60,62 @@ def fct_and_goodput(rows, *, x="load", by="fabric", tail="p99", title=None, band
 
 
 @styled
-def panels(rows, *, x, ys, by=None, titles=None, labels=None, title=None, xscale="linear", band="range") -> Plot:
+def panels(
+    rows,
+    *,
+    x,
+    ys,
+    by=None,
+    titles=None,
+    labels=None,
+    title=None,
+    xscale="linear",
+    band="range",
+    ends=None,
+    grid=None,
+) -> Plot:
     """A panel for each of `ys`, against the same x and with the same lines; see `plot`.
 
-    titles and labels: what stands above each panel and beside its y; labels may end in that of x.
+    titles and labels: what stands above each panel and beside its y; labels may end in that of x. ends: for each of
+    `ys` the columns of the lower and upper end of its band, where every row is a point that knows them. grid: one
+    panel more, a number in each field: (rows, column of x, of y, of the number, title).
     """
     require(len(rows) > 0, "a table of runs", "at least one run", "empty")
-    fig, axes = figure(panels=len(ys))
+    fig, axes = figure(panels=len(ys) + (grid is not None))
     data = []
-    for k, (ax, y) in enumerate(zip(axes, ys, strict=True)):
+    for k, (ax, y) in enumerate(zip(axes, ys, strict=grid is None)):
         above = titles[k] if titles else None
-        data += _lines(ax, rows, x, y, by, xscale=xscale, band=band, title=above, legend=k == len(ys) - 1)
+        known = ends[k] if ends else None
+        data += _lines(ax, rows, x, y, by, xscale=xscale, band=band, title=above, legend=k == len(ys) - 1, ends=known)
         if labels:
             ax.set_ylabel(labels[k])
             ax.set_xlabel(labels[-1] if len(labels) > len(ys) else ax.get_xlabel())
+    if grid:
+        data += _fields(axes[-1], *grid)
     if title:
         fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     return Plot(fig, data)
+
+
+def _fields(ax, rows, x, y, value, title):
+    """Draw a map of `value`, a field for each x and y that rows have, and return its points."""
+    across, down = ([*dict.fromkeys(row[key] for row in rows)] for key in (x, y))
+    table = np.full((len(down), len(across)), np.nan)
+    for row in rows:
+        table[down.index(row[y]), across.index(row[x])] = row[value]
+    drawn = ax.imshow(table, cmap="viridis", aspect="auto", vmin=0)
+    for (k, column), number in np.ndenumerate(table):
+        if not np.isnan(number):
+            light = drawn.norm(number) < 0.6
+            ax.text(
+                column, k, f"{number:.3g}", ha="center", va="center", fontsize=7, color="white" if light else "black"
+            )
+    ax.set_xticks(range(len(across)), [f"{one:g}" for one in across])
+    ax.set_yticks(range(len(down)), down, fontsize=7)
+    ax.grid(visible=False)
+    ax.set_xlabel(keys.label(x))
+    finish(ax, title, legend=False)
+    return [{"y": value, y: row[y], x: row[x], "mean": row[value]} for row in rows]
 
 
 @styled
@@ -170,7 +209,7 @@ def link_use(cells, *, title=None) -> Plot:
 BANDS = {"range": "range", "ci95": "95 % interval of the mean", "sd": "standard deviation"}
 
 
-def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, title=None, legend=True):
+def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, title=None, legend=True, ends=None):
     """Draw the lines of `plot` and return their points."""
     for name, scale in (("xscale", xscale), ("yscale", yscale)):
         require(scale in (None, "linear", "log"), name, "linear or log", scale)
@@ -191,7 +230,10 @@ def _lines(ax, rows, x, y, by, *, band="range", xscale="linear", yscale=None, ti
     data = []
     for k, (name, points) in enumerate(groups.items()):
         at = list(points) if rows_of_marks else sorted(points)
-        spans = [_span([row[y] for row in points[here]], band) for here in at]
+        if ends is None:
+            spans = [_span([row[y] for row in points[here]], band) for here in at]
+        else:
+            spans = [tuple(points[here][0][one] for one in (y, *ends)) for here in at]
         mean, low, high = ([span[n] for span in spans] for n in range(3))
         floor = [least / 2 if log and value <= 0 else value for value in low]  # where such an axis may end
         style = {**line_style(k), "label": ", ".join(_say(one, value) for one, value in zip(by, name, strict=True))}

@@ -63,12 +63,17 @@ def measure(runs):
 
 
 def draw(table):
-    """Both tails against load, a line for each rack."""
+    """Both tails of the figure's rack against load, in the band of their 95 % intervals; beside them the map."""
     from weft.report.plots import panels
 
+    main, seeds = _main(table), table[0]["seeds"]
+    rest = [{**row, "rack": f"{row['nodes']} x {row['channels']}"} for row in table if row not in main]
     return panels(
-        table, x="load", ys=("p99_us", "p99.9_us"), by="rack", titles=("p99", "p99.9"), title="Short flows, many seeds",
-        labels=("µs", "µs", "load of 100 Gb/s"),
+        main, x="load", ys=[f"{tail}_us" for tail in TAILS], by="rack",
+        titles=[f"{tail}, {main[0]['rack']}" for tail in TAILS], labels=("µs", "µs", "load of 100 Gb/s"),
+        title=f"Short flows: mean of {seeds} seeds and its 95 % interval",
+        band="ci95", ends=[(f"{tail}_low", f"{tail}_high") for tail in TAILS],
+        grid=(rest, "load", "rack", "p99_us", f"p99 (µs) of {rest[0]['flows']:,} flows, nodes x channels"),
     )  # fmt: skip
 
 
