@@ -42,8 +42,8 @@ verify: twins  ## other drawn cases, then theory and the papers' numbers: minute
 	@for program in verification/*.py; do case $$program in verification/gpu_*) continue;; esac; [ -e "$$program" ] || continue; echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
 verify-gpu: $(READY)  ## racks and switches on the GPU of this machine against the processor: drawn, resumed, under load
-	$(BIN)/python verification/gpu_racks.py --racks 20  # each shape is compiled for itself, some ten seconds
-	$(BIN)/python verification/gpu_switches.py --switches 30
+	$(BIN)/python verification/gpu_racks.py --count 20  # each shape is compiled for itself, some ten seconds
+	$(BIN)/python verification/gpu_switches.py --count 30
 
 figures: $(READY)  ## the README's pictures, by the command beside them
 	$(BIN)/weft sweep studies/demo.toml --workers 2 -o out/figures

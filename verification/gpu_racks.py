@@ -90,21 +90,23 @@ def check(rng, machine, largest=24, flows=120):
     return found, rack
 
 
-def main():
+def main(check, what, small, under_load):
+    """Check as many drawn ones as are asked for, on the machine that is asked for; `small` are sizes of tiny ones."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--racks", type=int, default=200)
+    parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--loop", action="store_true")
     parser.add_argument("--simulator", action="store_true")
     given = parser.parse_args()
     machine = Loop(given.seed) if given.loop else Cuda()
     rng, bad, began = np.random.default_rng(given.seed), 0, perf_counter()
-    for number in range(given.racks):
-        found, rack = check(rng, machine, *((6, 12) if given.simulator else ()))
+    for number in range(given.count):
+        found, drawn = check(rng, machine, *(small if given.simulator else ()))
         if found:
             bad += 1
-            print(f"rack {number} differs in {', '.join(found)}: {rack}", flush=True)
-    print(f"{given.racks - bad} of {given.racks} drawn racks are equal, {perf_counter() - began:.0f} s", flush=True)
+            print(f"number {number} differs in {', '.join(found)}: {drawn}", flush=True)
+    took = perf_counter() - began
+    print(f"{given.count - bad} of {given.count} drawn {what} are equal, {took:.0f} s", flush=True)
     if not given.loop and not given.simulator:
         bad += under_load()
     return bad > 0
@@ -127,4 +129,4 @@ def under_load():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(check, "racks", (6, 12), under_load))

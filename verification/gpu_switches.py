@@ -4,14 +4,13 @@
 Numba's simulator (NUMBA_ENABLE_CUDASIM=1), with `--loop` in a loop over ports in a drawn order; neither needs a GPU.
 """
 
-import argparse
 import sys
-from time import perf_counter
 
 import numpy as np
+from gpu_racks import main
 
 from weft.engine import loop
-from weft.engine.replicas import Cuda, Loop
+from weft.engine.replicas import Cuda
 from weft.errors import BadInput
 from weft.fabrics.crossbar import Crossbar
 from weft.fabrics.crossbar.gpu.switches import DeviceSwitch, Group, refusal
@@ -111,28 +110,7 @@ def check(rng, machine, largest=70, slots=300):
     found = differences(there, to_slot(switch.prepare(demand, seed=5), second))
     if not found:  # the processor goes on from what the device made
         found = differences(to_slot(there, 20 * slots), whole)
-    return found, switch, demand
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--switches", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--loop", action="store_true")
-    parser.add_argument("--simulator", action="store_true")
-    given = parser.parse_args()
-    machine = Loop(given.seed) if given.loop else Cuda()
-    rng, bad, began = np.random.default_rng(given.seed), 0, perf_counter()
-    for number in range(given.switches):
-        found, switch, demand = check(rng, machine, *((5, 12) if given.simulator else ()))
-        if found:
-            bad += 1
-            print(f"switch {number} differs in {', '.join(found)}: {switch}, {type(demand).__name__}", flush=True)
-    took = perf_counter() - began
-    print(f"{given.switches - bad} of {given.switches} drawn switches are equal, {took:.0f} s", flush=True)
-    if not given.loop and not given.simulator:
-        bad += under_load()
-    return bad > 0
+    return found, f"{switch}, {type(demand).__name__}"
 
 
 def under_load():
@@ -155,4 +133,4 @@ def under_load():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(check, "switches", (5, 12), under_load))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft import Bernoulli, Crossbar, Poisson, Study, gpu
+from weft import Bernoulli, Crossbar, Poisson, Study
 from weft.engine.replicas import Loop
 from weft.fabrics.crossbar.gpu.switches import refusal
 from weft.workload.traffic import Multicast
@@ -21,24 +21,17 @@ import gpu_switches  # noqa: E402 - the checks that `make verify-gpu` makes on a
 FEW = Bernoulli(load=0.8, slots=200)
 
 
-@pytest.fixture
-def machine(monkeypatch):
-    made = Loop(3)
-    monkeypatch.setattr(gpu, "find", lambda: made)
-    return made
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_drawn_switches_are_the_same_word_by_word_in_whatever_order_their_ports_work(seed):
     rng = np.random.default_rng(100 + seed)
     for _ in range(25):
-        found, switch, _ = gpu_switches.check(rng, Loop(seed), 70 if seed == 0 else 12, 80)
+        found, switch = gpu_switches.check(rng, Loop(seed), 70 if seed == 0 else 12, 80)
         assert not found, f"{found}: {switch}"
 
 
 @pytest.mark.long
 def test_drawn_switches_are_the_same_in_the_simulator_of_a_gpu():
-    program = [sys.executable, "-W", "ignore", "verification/gpu_switches.py", "--simulator", "--switches", "4"]
+    program = [sys.executable, "-W", "ignore", "verification/gpu_switches.py", "--simulator", "--count", "4"]
     said = subprocess.run(
         program, cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True
     )

@@ -22,13 +22,6 @@ import gpu_racks  # noqa: E402 - the checks that `make verify-gpu` makes on a re
 FEW = Poisson(load=0.6, flows=60, sizes="uniform:60B,20KB")
 
 
-@pytest.fixture
-def machine(monkeypatch):
-    made = Loop(3)
-    monkeypatch.setattr(gpu, "find", lambda: made)
-    return made
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_drawn_racks_are_the_same_in_whatever_order_their_nodes_work(seed):
     rng = np.random.default_rng(100 + seed)
@@ -39,7 +32,7 @@ def test_drawn_racks_are_the_same_in_whatever_order_their_nodes_work(seed):
 
 @pytest.mark.long
 def test_drawn_racks_are_the_same_in_the_simulator_of_a_gpu():
-    program = [sys.executable, "-W", "ignore", "verification/gpu_racks.py", "--simulator", "--racks", "2"]
+    program = [sys.executable, "-W", "ignore", "verification/gpu_racks.py", "--simulator", "--count", "2"]
     said = subprocess.run(
         program, cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True
     )
