@@ -49,11 +49,12 @@ class DeviceSwitch(Replica, CrossbarRun):
     """A switch whose state is on a device."""
 
     plain = CrossbarRun
-    mirrored = ("seen",)
+    mirrored = ("seen", "needs")
     inspect_samples = 0
 
     def mirror(self) -> None:
         state, fabric = self.held_state, self.fabric
+        self.needs = Shape(len(state.cells), len(state.delay), len(state.flow_src), len(state.keep))
         self.seen = {
             "clock": state.clock.copy(), "count": state.count.copy(), "per_output": state.per_output.copy(),
             "queued": layout.queued(fabric, state),
@@ -148,10 +149,7 @@ class Group(replicas.Group):
 
 def common_shape(runs) -> Shape:
     """A shape in which all these runs fit."""
-    states = [run.state for run in runs]
-    return Shape(
-        *(max(len(getattr(state, name)) for state in states) for name in ("cells", "delay", "flow_src", "keep"))
-    )
+    return Shape(*map(max, zip(*(run.needs for run in runs), strict=True)))
 
 
 def size(run, shape: Shape) -> int:

@@ -22,12 +22,12 @@ from weft.fabrics.crossbar.schedulers import Scheduler as S
 from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAIL, Buffers, Count, Kind, Level, Plan
 
 NOBODY = -1
-_0, _1, _6, _16, _32, _63 = (np.uint64(k) for k in (0, 1, 6, 16, 32, 63))
+_0, _1, _16, _32 = (np.uint64(k) for k in (0, 1, 16, 32))
 _ALL, _LOW, _PORT, _NO_TAG = np.uint64(2**64 - 1), np.uint64(2**32 - 1), np.uint64(2**16 - 1), np.uint64(NO_TAG)
 FIFO, VOQ, SHARED, CIOQ, CICQ, HIERARCHICAL, GCQ, OQ = (int(one) for one in Buffers)
 ISLIP, RRM, PIM, DRRM, WAVEFRONT = int(S.ISLIP), int(S.RRM), int(S.PIM), int(S.DRRM), int(S.WAVEFRONT)
 LQF, OCF = int(S.LQF), int(S.OCF)
-SKEWED, BURSTS, FLOWS = int(Kind.SKEWED), int(Kind.BURSTS), int(Kind.FLOWS)
+BURSTS, FLOWS = int(Kind.BURSTS), int(Kind.FLOWS)
 TOP, FRESH, HELD = int(Level.TOP), int(Level.FRESH), int(Level.HELD)
 ACTIVE, DELIVERED, MEASURED = int(Count.ACTIVE), int(Count.DELIVERED), int(Count.MEASURED)
 KIND, WHOLE, CHANCE, END, UNIFORM = (int(one) for one in (Plan.KIND, Plan.WHOLE, Plan.CHANCE, Plan.END, Plan.UNIFORM))

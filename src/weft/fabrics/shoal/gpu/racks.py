@@ -1,6 +1,6 @@
 """A group of racks on a device: runs of one shape that take their strides together."""
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -66,10 +66,14 @@ class DeviceRack(Replica, RackRun):
     """A rack whose state is on a device."""
 
     plain = RackRun
-    mirrored = ("tally", "received", "waiting", "departed")
+    mirrored = ("tally", "received", "waiting", "departed", "needs")
 
     def mirror(self) -> None:
         state = self.held_state
+        self.needs = Needs(
+            convert.reserve(self.plan), convert.seats_of(state), state.early.shape[1] * 64,
+            int((state.held & 0x7FFF).max(initial=0)), len(self.plan.src),
+        )  # fmt: skip
         self.tally = state.tally.copy()
         self.received, self.waiting = state.received.copy(), state.waiting.astype(np.int64)
         self.departed = state.departed.copy()
@@ -171,18 +175,24 @@ class Group(replicas.Group):
             self.machine.put(self.blocks.counted, run.number, tally)
 
 
+class Needs(NamedTuple):
+    """What one run needs of a shape, found out once: among many flows that takes a while."""
+
+    reserve: int
+    seats: int
+    window: int
+    spilled: int
+    flows: int
+
+
 def common_shape(runs) -> Shape:
     """A shape in which all these runs fit."""
-    reserve = max(convert.reserve(run.plan) for run in runs)
-    seats = max(convert.seats_of(run.state) for run in runs) + reserve
-    nodes = runs[0].fabric.nodes
-    window = max(_window(nodes), max(run.state.early.shape[1] * 64 for run in runs))
-    spilled = max(int((run.state.held & 0x7FFF).max(initial=0)) for run in runs)
+    most = Needs(*map(max, zip(*(run.needs for run in runs), strict=True)))
+    seats, window = most.seats + most.reserve, max(_window(runs[0].fabric.nodes), most.window)
     numbers = runs[0].plan.numbers
     least = 2 * int(numbers[col.CHANNELS]) * (1 if numbers[col.READY_QUEUES] else max(seats, SEATS) + 64)
-    pool = max(POOL, 8 * spilled) + least
-    flows = max(len(run.plan.src) for run in runs)
-    return Shape(-(-max(seats, SEATS) // 64) * 64, min(pool, dev.NONE - 1), window, flows, reserve)
+    pool = max(POOL, 8 * most.spilled) + least
+    return Shape(-(-max(seats, SEATS) // 64) * 64, min(pool, dev.NONE - 1), window, most.flows, most.reserve)
 
 
 def size(run, shape: Shape) -> int:
