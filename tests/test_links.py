@@ -1,12 +1,12 @@
 """Links that are compared: one meaning of propagation in every room, one place that sets them, and said to differ."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 from weft_fluid import Fluid
 
 import weft
-from rooms import SMALL
+from rooms import ONE, SMALL
 from weft.errors import BadInput
 from weft.fabrics import FABRICS
 from weft.links import differences, fair
@@ -91,3 +91,16 @@ def test_quantities_may_be_texts_in_python():
     with pytest.raises(BadInput, match=r"^link: a rate must look like 100Gbps, not 'fast'$"):
         weft.Shoal(nodes=8, link="fast")
     assert weft.units.time_of("125KB", "100Gbps") == 10 * us
+
+
+@pytest.mark.parametrize(("room", "fabric"), ONE, ids=[name for name, _ in ONE])
+def test_every_room_may_be_given_its_propagation_by_that_name(room, fabric):
+    """In Python, as in a study and at the prompt, whatever its own name for it is."""
+    kind, given = type(fabric), {one.name: getattr(fabric, one.name) for one in fields(fabric) if one.init}
+    own = fabric.link_fields()["propagation"]
+    given.pop(own)
+    made = kind(**given, propagation="120ns")
+    assert made.links()["propagation"] == 120 * ns and made == replace(fabric, **{own: 120 * ns})
+    if own != "propagation":
+        with pytest.raises(BadInput, match=r"^delay must be given once, not as propagation too$"):
+            kind(**given, propagation="120ns", delay=5)

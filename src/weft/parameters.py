@@ -98,8 +98,13 @@ class Parameter:
 class Described:
     """A description whose times, rates and sizes may be given as texts: `link="100Gbps"` is `link=100 * Gbps`.
 
-    Descriptions derive from it. They are read before their own `__post_init__` looks at them.
+    Descriptions derive from it. They are read before their own `__post_init__` looks at them. A parameter may be given
+    by its other name, as at the prompt and in a study.
     """
+
+    def __new__(cls, *values, **given):
+        _take_others(cls)
+        return super().__new__(cls)
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -122,6 +127,36 @@ def _read_texts(thing):
         value = getattr(thing, one.name)
         if isinstance(value, str) or (one.many and any(isinstance(item, str) for item in value)):
             object.__setattr__(thing, one.name, one.read(value))
+
+
+@cache
+def _take_others(cls) -> None:
+    """Let calls of `cls` take other names: at the first one, as its `__init__` is made after the class."""
+    if _others(cls):
+        make = cls.__init__
+
+        @wraps(make)
+        def called(self, *values, **given):
+            make(self, *values, **_by_name(cls, given))
+
+        cls.__init__ = called
+
+
+def _by_name(cls, given: dict) -> dict:
+    """What was given, each parameter under its own name."""
+    for other, name in _others(cls).items():
+        if other in given:
+            if name in given:
+                raise BadInput(f"{name} must be given once, not as {other} too")
+            given = {name if key == other else key: value for key, value in given.items()}
+    return given
+
+
+@cache
+def _others(cls) -> dict[str, str]:
+    """Name by the other name, of the parameters that have one."""
+    known = fields(cls) if is_dataclass(cls) else ()
+    return {one.metadata["also"]: one.name for one in known if one.metadata.get("also")}
 
 
 @cache
@@ -163,11 +198,7 @@ def told(thing) -> str:
 def build(cls, given: dict):
     """A `cls` from texts or plain values by name; what is missing or unknown is said in a sentence."""
     known = {parameter.name: parameter for parameter in parameters(cls)}
-    for parameter in known.values():
-        if parameter.also and parameter.also in given:
-            if parameter.name in given:
-                raise BadInput(f"{parameter.name} must be given once, not as {parameter.also} too")
-            given = {parameter.name if name == parameter.also else name: value for name, value in given.items()}
+    given = _by_name(cls, given)
     for name in given:
         if name not in known:
             raise BadInput(f"a parameter of {cls.__name__} must be one of {', '.join(known)}, not {name!r}")

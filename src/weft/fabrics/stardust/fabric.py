@@ -46,7 +46,9 @@ class Stardust(Hosted):
     link: Rate = param(None, "rate of a host's port; 10 Gb/s, or an adapter's share of its uplinks, unless given")
     lane: Rate | None = param(None, "rate of a lane in the fabric; that of hosts, or 50 Gb/s where adapters are given")
     bundle: int = param(1, "lanes of a link, which act and fail as one; ports and uplinks count links")
-    delay: Time = param(500 * ns, "propagation of every link, 100 m; in the fabric rounded up to whole slots")
+    delay: Time = param(
+        500 * ns, "propagation of every link, 100 m; in the fabric rounded up to whole slots", also="propagation"
+    )
     host_delay: Time | None = param(None, "propagation of the links of hosts; that of every link unless given")
     cell: Size = param(256, "bytes of a cell on the wire, header included")
     header: Size = param(HEADER, "bytes of its header; the paper does not say")

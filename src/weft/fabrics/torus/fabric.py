@@ -46,7 +46,7 @@ class Torus(Hosted):
     dimensions: Shape = param((8, 8, 8), "nodes along each dimension")
     nodes: int = param(0, "nodes, which the dimensions must come to; 0 for as many as they do")
     link: Rate = param(100 * Gbps, "rate of a node, split among its ports")
-    delay: Time = param(100 * ns, "time of a hop: the wire and the node behind it")
+    delay: Time = param(100 * ns, "time of a hop: the wire and the node behind it", also="propagation")
     mtu: Size = param(1500, "largest packet; preamble, Ethernet header, FCS and gap come on top")
     transport: str = param("r2c2", "r2c2, or a preset as in tcp or dctcp:rto_min=1ms")
     routing: Literal["minimal", "dimension", "valiant", "chosen"] = param(
