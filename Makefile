@@ -15,8 +15,9 @@ demo: $(BASE)  ## five fabrics under one workload: a table, a comparison, and a 
 	@echo "  $(BIN)/weft run shoal poisson --nodes 128 --channels 2 --load 0.6 --load-rate 50Gbps --seed 2"
 
 # three processes: some tests wait for other processes
-test: lint  ## what must hold before anything is shared
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+test: $(READY)  ## what must hold before anything is shared; linters look while tests run
+	@$(MAKE) --no-print-directory lint & looking=$$!; \
+	  $(BIN)/python -m pytest -n 3 --dist worksteal; held=$$?; wait $$looking && exit $$held
 
 quick: $(READY)  ## what can be asked after every edit: under two minutes on two cores
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long"
@@ -63,14 +64,18 @@ changelog: $(READY)  ## what has changed since the last version
 
 setup: $(READY)
 
-$(BASE): pyproject.toml
+$(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(BASE): $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	@touch $@
 
-$(READY): $(BASE) examples/fluid/pyproject.toml
+$(READY): $(VENV)/.made pyproject.toml examples/fluid/pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[cluster,rtl,wire]' --editable examples/fluid --group dev
+	@touch $(BASE)
 	@command -v g++ >/dev/null || command -v clang++ >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && apt-get install --quiet --yes g++; } || \
 	  echo "no C++ compiler: gates run in Amaranth's simulator, some thousand times slower"

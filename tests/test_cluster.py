@@ -56,6 +56,8 @@ main(sys.argv[1:])
 print(sorted({"dask", "distributed", "tornado"} & set(sys.modules)))
 """
 
+SHARED = pytest.mark.parametrize("shared", ["yes", pytest.param("no", marks=pytest.mark.slow)])
+
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
@@ -188,7 +190,7 @@ def test_files_travel_to_workers_that_do_not_have_them(apart, tmp_path, monkeypa
 # failures
 
 
-@pytest.mark.parametrize("shared", ["yes", "no"])
+@SHARED
 def test_a_worker_killed_in_the_middle_changes_nothing(own, slower, tmp_path, shared):
     first = own.worker(WEFT_SHARED=shared)
     done = []
@@ -486,7 +488,7 @@ def test_nothing_of_dask_is_imported_unless_a_study_runs_on_a_cluster(tmp_path):
         assert done.stdout.splitlines()[-1] == "[]", done
 
 
-@pytest.mark.parametrize("shared", ["yes", "no"])
+@SHARED
 def test_control_c_leaves_everything_resumable(longer, tmp_path, shared):
     (study, one), out = longer, tmp_path / "out"
     (tmp_path / "tmp").mkdir()

@@ -32,6 +32,7 @@ def test_a_shared_memory_keeps_order_as_far_as_we_look_and_one_that_frees_early_
     assert decide(fifo.mutant(), 8)[0] == "fails"
 
 
+@pytest.mark.slow
 def test_no_queue_of_a_small_rack_breaks_its_bound_as_far_as_we_look_and_one_that_does_not_wait_for_feedback_does():
     (bound,) = PROPERTIES["shoal"](ShoalGates())
     assert decide(bound.design(), 61) == ("holds to depth", 61)

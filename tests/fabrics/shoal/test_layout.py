@@ -56,7 +56,7 @@ def crowds(draw):
     return schedule, sorted(flows, key=lambda f: f[3]), options | {"sharing": draw(SHARING)}
 
 
-@settings(max_examples=4, deadline=None, phases=[Phase.generate])
+@settings(max_examples=2, deadline=None, phases=[Phase.generate])
 @given(crowds(), st.sampled_from(["paper", "literal"]))
 def test_racks_beyond_one_word_of_nodes_and_seats_agree_with_their_twin(rack, rules):
     schedule, flows, options = rack
