@@ -93,6 +93,7 @@ def test_pairs_that_rest_may_take_more_seats_than_a_node_has_peers():
     assert state.block.shape[1] > 2  # a table for 15 peers has two blocks of seats, and was made larger
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ready_queues", [True, False])
 def test_a_node_with_more_than_64_pairs_serves_them_all_in_turn(ready_queues):
     """Their seats take two words; the word of the turn is looked at twice, its end first."""
