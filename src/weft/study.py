@@ -187,6 +187,11 @@ class Runs:
         said = [study.name_row(point) for point in study.points]
         self.rows = [{**name, **flatten(self._summary(run))} for name, run in zip(said, runs, strict=True)]
 
+    @property
+    def runs(self) -> list:
+        """What is behind each row: a result, or the folder that keeps it."""
+        return list(self._runs)
+
     def __len__(self):
         return len(self._runs)
 

@@ -31,6 +31,9 @@ def figure(
     output: Annotated[
         str | None, _about("folder for the picture, its csv and the runs", name=("--output", "-o"), metavar="DIR")
     ] = None,
+    seeds: Annotated[
+        str | None, _about("other seeds than the figure's, as in 1,2,3: each is judged apart", metavar="LIST")
+    ] = None,
     workers: Annotated[str, _about("processes at a time", metavar="INT")] = "1",
     on: Annotated[
         str | None, _about("run on a cluster, or on the gpu of this machine, as weft sweep does", metavar="WHERE")
@@ -42,19 +45,21 @@ def figure(
     Every claim that the paper draws from the figure gets a verdict: reproduced, consistent (on a smaller rack, or under
     a choice that the paper leaves open), differs, not resolved (the seeds do not agree), printed (nothing of it is
     ours), fitted (a value was set by the numbers it is held against), or not run. With `-o` the runs are kept, and only
-    what is missing is run. Exits with 1 if a claim differs.
+    what is missing is run. With `--seeds` the table prints means over them and half of their 95 % interval, and a claim
+    has a verdict if all of them give it. Exits with 1 if a claim differs.
     """
     from weft import papers
 
     processes = options.whole("workers", workers)
     require(1 <= processes <= 1024, "workers", "from 1 to 1024", processes)
     papers.at_paper_scale(scale)
+    drawn = None if seeds is None else tuple(dict.fromkeys(options.seed(text) for text in seeds.split(",")))
     if not name:
         return _list(common.json)
     module = papers.figure(name)
     with watching(COMPILING, quiet=common.quiet, json=common.json) as progress:
         try:
-            answer = papers.answer(name, scale, output, workers=processes, on=on, progress=progress)
+            answer = papers.answer(name, scale, output, seeds=drawn, workers=processes, on=on, progress=progress)
         except KeyboardInterrupt:
             kept = f"; the same command goes on from what {output} holds" if output else ""
             raise KeyboardInterrupt(f"interrupted{kept}") from None
@@ -89,10 +94,18 @@ def _print(answer, module):
     """The table, then a line or two per claim."""
     from weft.report.tables import number
 
-    rows = [[number(row.get(column)) for column in module.COLUMNS] for row in answer.table]
+    rows = [
+        [_cell(row.get(column), off.get(column), number) for column in module.COLUMNS]
+        for row, off in zip(answer.table, answer.spread, strict=True)
+    ]
     widths = [max(map(len, column)) for column in zip(module.COLUMNS, *rows, strict=True)]
     print(module.__doc__.split("\n\n")[0] + "\n")
     for cells in (module.COLUMNS, *rows):
         print("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)))
     for claim in answer.claims:
         print(f"\n{claim['verdict']}  [{claim['id']}] {claim['printed']}\n    ours: {claim['ours']}")
+
+
+def _cell(value, off, number):
+    """A value, and half of its interval if there is one."""
+    return number(value) if off is None else f"{number(value)} ± {number(off)}"

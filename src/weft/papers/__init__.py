@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from weft.errors import BadInput, require
+from weft.papers import several
 from weft.papers.fpga import FIGURES as FPGA
 from weft.papers.fpga import tabulate
 
@@ -101,13 +102,24 @@ class Answer(NamedTuple):
     figure: str
     scale: str
     module: ModuleType
-    table: list  # a dict per row
+    table: list  # a dict per row; of several seeds, their means
     fingerprints: list
+    seeds: tuple = ()  # those that were asked for
+    tables: tuple = ()  # a table for each of them, or one if the figure pools them
 
     @property
     def claims(self) -> list[dict]:
-        """The claims with what we measured: {"id", "printed", "ours", "verdict"}."""
-        return [judge(claim, self.table, self.scale) for claim in self.module.CLAIMS]
+        """The claims with what we measured: {"id", "printed", "ours", "verdict"}; of several seeds, what all say."""
+        found = self.tables or (self.table,)
+        return [
+            several.agree([judge(claim, table, self.scale) for table in found], self.seeds[: len(found)] or (None,))
+            for claim in self.module.CLAIMS
+        ]
+
+    @property
+    def spread(self) -> list[dict]:
+        """For each row, half of the 95 % interval of the means that the seeds differ in."""
+        return several.spread(list(self.tables)) if len(self.tables) > 1 else [{} for _ in self.table]
 
     @property
     def series(self) -> list[dict]:
@@ -132,6 +144,7 @@ class Answer(NamedTuple):
             "series": self.series,
             "claims": self.claims,
             "fingerprints": self.fingerprints,
+            **({"seeds": list(self.seeds), "spread": self.spread} if self.seeds else {}),
         }
 
 
@@ -157,19 +170,36 @@ def figure(name):
     return import_module(f"weft.papers.{MODULES[name]}")
 
 
-def answer(name, scale="small", folder=None, *, workers=1, on=None, progress=None) -> Answer:
+def answer(name, scale="small", folder=None, *, seeds=None, workers=1, on=None, progress=None) -> Answer:
     """Run what is missing of a figure and measure it; runs are kept in `folder`, if there is one.
 
-    `on` is that of `Study.run`: a cluster, or the GPU of this machine.
+    `on` is that of `Study.run`: a cluster, or the GPU of this machine. `seeds` are others than the figure's own
+    (`weft.papers.several`).
     """
     module = figure(name)
     at_paper_scale(scale)
     if folder is not None and Path(folder).is_file():
         raise BadInput(f"{folder} must be a folder, not a file")
     if hasattr(module, "table"):  # counted or computed, not run
+        if seeds is not None:
+            several.refuse(name)
         return Answer(name, scale, module, module.table(scale), [])
+    running = {"workers": workers, "on": on, "progress": progress}
     if name.startswith("fpga/"):
-        table = tabulate(module, scale, folder=folder, workers=workers, on=on, progress=progress)
-        return Answer(name, scale, module, table, [row["fingerprint"] for row in table if "fingerprint" in row])
-    runs = module.study(scale).run(folder, workers=workers, on=on, progress=progress)
+        drawn = [{}] if seeds is None else [{"seed": seed} for seed in seeds]
+        found = [tabulate(module, scale, folder=folder, **seed, **running) for seed in drawn]
+        return _answer(name, scale, module, found, _fingerprints(found), seeds)
+    if seeds is not None:
+        return _answer(name, scale, module, *several.tables(module, scale, seeds, folder, **running), seeds)
+    runs = module.study(scale).run(folder, **running)
     return Answer(name, scale, module, module.measure(runs), [row["fingerprint"] for row in runs.rows])
+
+
+def _fingerprints(tables) -> list[str]:
+    return [row["fingerprint"] for table in tables for row in table if "fingerprint" in row]
+
+
+def _answer(name, scale, module, found, fingerprints, seeds) -> Answer:
+    """The answer of one table, or of several."""
+    table = found[0] if len(found) == 1 else several.mean(found)
+    return Answer(name, scale, module, table, fingerprints, tuple(seeds or ()), tuple(found) if seeds else ())

@@ -19,24 +19,23 @@ COLUMNS = (
 )  # fmt: skip
 LINES = COLUMNS[2:]
 SERIES = tuple(Series("dead", y) for y in LINES)
-SEED = 1
 OPTIONS = {"load": 1.0, "load_rate": 50 * Gbps, "sizes": "pareto"}
 
 
-def study(scale="small"):
-    """Pairs of runs: survivors in a rack with dead nodes, and in one of their own."""
-    return runs_of(*((512, 31_250 * us) if at_paper_scale(scale) else (64, 1_000 * us)))
+def study(scale="small", seed=1):
+    """Pairs of runs: survivors in a rack with dead nodes, and in one of their own, as many as the seed leaves alive."""
+    return runs_of(*((512, 31_250 * us) if at_paper_scale(scale) else (64, 1_000 * us)), seed)
 
 
-def runs_of(nodes, window):
+def runs_of(nodes, window, seed=1):
     """The study on a rack of any size, flows arriving during `window`."""
     fabrics, workloads = [], []
     for dead in fig17.DEAD:
         plan = fig17.plan(dead)
         workload = Survivors(dead=plan or "", duration=window, drain=window, **OPTIONS)
-        fabrics += [rack(nodes, fail=plan), rack(len(workload.alive(nodes, SEED)))]
+        fabrics += [rack(nodes, fail=plan), rack(len(workload.alive(nodes, seed)))]
         workloads += [workload, Poisson(duration=window, **OPTIONS)]
-    return Study(fabrics=fabrics, workloads=workloads, seeds=[SEED], paired=True, title="Shoal, repaired schedules")
+    return Study(fabrics=fabrics, workloads=workloads, seeds=[seed], paired=True, title="Shoal, repaired schedules")
 
 
 def measure(runs):
@@ -65,7 +64,7 @@ def _slots(point, dead):
     from weft.schedule.repair import repair
 
     rounds = point.fabric.rounds
-    failures = outages(fig17.plan(dead) or "", {"node": (rounds.nodes,)}, seed=SEED)
+    failures = outages(fig17.plan(dead) or "", {"node": (rounds.nodes,)}, seed=point.seed)
     made = repair(rounds, failures, 64 if rounds.nodes > 128 else 16)  # any switches that connect so many will do
     return {"slots_failed": made.before, "slots_repaired": made.after}
 
