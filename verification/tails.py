@@ -3,6 +3,7 @@
     python verification/tails.py                  everything, some minutes
     python verification/tails.py dcqcn            the transports named
     python verification/tails.py ends             what it changes when a run ends as §7.3 says
+    python verification/tails.py windows          what "the congestion window size of 35 packets" may mean, three seeds
 
 512 nodes as in the paper and a tenth of its flows, seed 1: p99.9 of short flows in us, and over Shoal's under the same
 flows, at loads 0.2 and 1 of 50 Gb/s. Nothing is tuned to meet the printed 3 and 2; docs/papers/shoal.md says what is
@@ -11,12 +12,15 @@ learnt from it.
 
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 import weft
 from weft.metrics import SHORT, Distribution
+from weft.metrics.statistics import ratio
 from weft.papers.shoal import fig15, rack
+from weft.papers.shoal.baselines import LINEAR, PACKAGE
 from weft.units import Gbps, ns, us
 
 NODES, FLOWS, LOADS = 512, 100_000, (10, 50)  # Gb/s a node
@@ -60,6 +64,30 @@ SUSPECTS = {  # transport -> (what is suspected, settings changed, the network's
 }  # fmt: skip
 
 
+SEEDS = (1, 2, 3)
+OWN = "dctcp@shoal-nsdi19:"  # without the cap of Fig. 15
+LOSSLESS = f"{PACKAGE},queue=lossless"
+FAT = {"hosts": 432, "topology": "fattree"}  # 512 hosts fit no fat tree of three tiers: 432 do
+WINDOWS = [  # (what it is read as, transport, the network's changed)
+    ("DCTCP, 35 at first and at most", fig15.BASELINES["DCTCP"], {}),
+    ("DCTCP, 35 at first", f"{OWN}initial_window=35", {}),
+    ("DCTCP, 35 at first, then linear", LINEAR, {}),
+    ("DCTCP, 10 at first, 35 at most", f"{OWN}initial_window=10,max_window=35", {}),
+    ("DCTCP, 10 at first, from 35 linear", PACKAGE, {}),
+    ("  links of 1 us", PACKAGE, {"delay": 1 * us}),
+    ("  marks from 15", f"{PACKAGE},mark_from=15", {}),
+    ("  one switch for all", PACKAGE, ONE),
+    ("DCTCP, 2 at first, from 35 linear", f"{OWN}initial_window=2,threshold=35", {}),
+    ("DCQCN, 35 at most", fig15.BASELINES["DCQCN"], {}),
+    ("DCTCP as above, without loss", LOSSLESS, {}),
+    ("  pauses from 100", f"{LOSSLESS},{LATE}", {}),
+    ("NDP, 35 at first", fig15.BASELINES["NDP"], {}),
+    ("  links of 1 us", fig15.BASELINES["NDP"], {"delay": 1 * us}),
+    ("DCTCP, 35 and 35, 432 hosts", fig15.BASELINES["DCTCP"], {"hosts": 432}),
+    ("  three tiers", fig15.BASELINES["DCTCP"], FAT),
+]  # fmt: skip
+
+
 def network(transport, settings, changes):
     """A network of Fig. 15 with some settings of its transport, and some of its own, changed."""
     name = fig15.BASELINES[transport.upper()]
@@ -94,6 +122,36 @@ def _first(result):
     return Distribution((finish - flows.start)[first][flows.size[first] <= SHORT]).p999 / us
 
 
+def windows():
+    """Means and tails over Shoal's, seed by seed under the same flows: the mean ratio and its 95 % interval."""
+    print("read as                               load  mean over Shoal's  p99.9 over Shoal's   p99    p99.99")
+    for name, transport, changes in WINDOWS:
+        fabric = replace(fig15.network(NODES, transport), **changes)
+        for rate in LOADS:
+            own, theirs = ([_short(one, rate, seed) for seed in SEEDS] for one in (rack(fabric.hosts), fabric))
+            mean, tail = (_over(theirs, own, key) for key in ("mean", "p99.9"))
+            rest = "  ".join(f"{ratio(_by(theirs, key), _by(own, key)).ratio:6.2f}" for key in ("p99", "p99.99"))
+            print(f"{name:37} {rate / 50:4g}  {mean:>17}  {tail:>18}  {rest}", flush=True)
+
+
+@cache
+def _short(fabric, rate, seed):
+    """Completion of short flows in us: the mean and three percentiles."""
+    result = weft.run(fabric, fig15.flows_of([rate], FLOWS)[0], seed=seed)
+    short = (result.flows.size <= SHORT) & result.observation.finished
+    times = Distribution((result.observation.finish - result.flows.start)[short])
+    return {"mean": times.mean / us, **{f"p{p:g}": times.percentile(p) / us for p in (99, 99.9, 99.99)}}
+
+
+def _by(found, key):
+    return {seed: one[key] for seed, one in zip(SEEDS, found, strict=True)}
+
+
+def _over(theirs, own, key):
+    found = ratio(_by(theirs, key), _by(own, key))
+    return f"{found.ratio:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
 def main(names):
     own, _ = tails(rack(NODES))
     print("transport  changed                       tail at 0.2  at 1   over Shoal's   pauses at 1")
@@ -108,5 +166,7 @@ def main(names):
 if __name__ == "__main__":
     if "ends" in sys.argv:
         ends()
+    elif "windows" in sys.argv:
+        windows()
     else:
         main(sys.argv[1:] or SUSPECTS)

@@ -2,8 +2,12 @@
 
 §7.3 says in one sentence that "DCTCP and DCQCN use standard ECMP routing, with the congestion window size of 35
 packets", and in the next that NDP has an *initial* window of 35. So Fig. 15 takes 35 packets as the most that either
-has under way. Here stand beside it: 35 as the first window only; a NIC that takes flows in turn instead of first come,
-first served; and other thresholds of marks and of pauses, which are not printed at all.
+has under way. Here stand beside it: 35 as the first window, which then doubles every round trip until a mark comes; 35
+as the first window and the end of slow start, so that it grows by a packet a round trip; what the simulator that §7.3
+is based on, the NDP package, calls `-cwnd`, the end of slow start of flows that begin with 10 packets; 35 as the most
+that those have under way; a NIC that takes flows in turn instead of first come, first served; and other thresholds of
+marks and of pauses, which are not printed at all. That package has no DCQCN, only DCTCP over queues without loss, so
+that is one more reading of DCQCN.
 """
 
 from weft.papers import Claim, Series
@@ -15,9 +19,15 @@ COLUMNS = ("reading", "load", "mean_us", "p99.9_us", "goodput_gbps", "shoal_mean
 SERIES = tuple(Series("load", y, "reading") for y in COLUMNS[2:])
 OFFERED = (10, 30, 50)  # Gb/s a node: loads 0.2, 0.6 and 1 of 50
 DCTCP, DCQCN, NDP = fig15.BASELINES.values()
+LINEAR = "dctcp@shoal-nsdi19:initial_window=35,threshold=35"
+PACKAGE = "dctcp@shoal-nsdi19:initial_window=10,threshold=35"
+NO_LOSS = "queue=lossless,xoff=100,xon=97"  # what the NDP package has for DCQCN is DCTCP over such queues
 READINGS = {
     "DCTCP": DCTCP,
     "DCTCP, 35 at first": "dctcp@shoal-nsdi19",
+    "DCTCP, 35, then linear": LINEAR,
+    "DCTCP, 10 at first": PACKAGE,  # the NDP package's -cwnd 35
+    "DCTCP, 10 up to 35": "dctcp@shoal-nsdi19:initial_window=10,max_window=35",
     "DCTCP, flows in turn": f"{DCTCP},nic=fair",
     "DCTCP, marks from 15": f"{DCTCP},mark_from=15",  # the NDP package's
     "DCTCP, marks from 65": f"{DCTCP},mark_from=65",  # SIGCOMM '10 §4, at 10 Gb/s
@@ -25,6 +35,8 @@ READINGS = {
     "DCQCN, 35 at first": f"{DCQCN}:max_window=1024",
     "DCQCN, later marks": f"{DCQCN}:mark_from=15,mark_all=665",  # five times SIGCOMM '15 §5.3's
     "DCQCN, later pauses": f"{DCQCN}:xoff=100,xon=97",  # when §7.3's whole queue is full of one port's packets
+    "DCQCN, as 35 and linear": f"{LINEAR},{NO_LOSS}",
+    "DCQCN, as 10 at first": f"{PACKAGE},{NO_LOSS}",
     "NDP": NDP,
     "NDP, flows in turn": f"{NDP}:nic=fair",
 }
