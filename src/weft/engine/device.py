@@ -69,6 +69,26 @@ def barrier():
     """Wait for all threads: what they wrote can be read from here on."""
 
 
+def wait_for_all(threads):
+    """Wait until each of so many threads has come here, or to `go_on`."""
+
+
+def go_on(threads):
+    """Say that one has come here, and wait for nobody."""
+
+
+def some_of(flag):
+    """Whether it holds for one of the 32 threads that are asked together."""
+    return flag
+
+
+def wipe(array, start, step, count, flag):
+    """Clear `count` words, if flag says so. On a device 32 threads come here together and help each other."""
+    if flag:
+        for k in range(count):
+            array[start + k * step] = 0
+
+
 def in_turn(orders, phase, k):
     """The k-th that is to do its part of a phase: on a device, where all do it at once, number k."""
     return orders[phase % orders.shape[0], k]
@@ -117,6 +137,19 @@ def _at_on_cuda(typingctx, start, k):
     return types.int64(start, k), codegen
 
 
+def _bar_on_cuda(instruction):
+    def bar(typingctx, threads):
+        def codegen(context, builder, signature, args):
+            count = ir.IntType(32)
+            does = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [count]), f"{instruction} 1, $0;", "r,~{memory}", True)
+            builder.call(does, [builder.trunc(args[0], count) if args[0].type.width > 32 else args[0]])
+            return context.get_dummy_value()
+
+        return types.void(threads), codegen
+
+    return bar
+
+
 def _row_on_cuda(typingctx, array, b):
     """As `row_of`; else the optimizer would add the row to every index, in place of adding it to the address once."""
     row = types.Array(array.dtype, 1, "C")
@@ -153,7 +186,8 @@ class Target(NamedTuple):
 
 def loop() -> Target:
     """A loop over threads on the processor."""
-    same = {one: counted(one) for one in (add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote)}
+    as_here = add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, wipe
+    same = {one: counted(one) for one in as_here}
     return Target(counted, {**same, lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at)})
 
 
@@ -220,15 +254,19 @@ def on_cuda() -> Target:
     jit = cuda.jit(device=True, **({} if SIMULATED else {"forceinline": True}))
     if SIMULATED:
         bit_of, count_of, index, row = lowest_bit, set_bits, at, row_of  # type: Any, Any, Any, Any
+        wait, pass_by = jit(_wait_simulated), jit(_wait_simulated)
     else:
         from numba.cuda.extending import intrinsic as on_device
 
         bit_of, count_of = jit(_lowest_on_cuda), jit(_set_on_cuda)
         index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
+        wait, pass_by = on_device(_bar_on_cuda("bar.sync")), on_device(_bar_on_cuda("bar.arrive"))
     return Target(jit, {
         add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), clear_in: jit(_clear_in_on_cuda),
         all_of: jit(_all_on_cuda), vote: jit(_vote_simulated if SIMULATED else _vote_on_cuda),
-        most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda), in_turn: jit(_in_turn_on_cuda),
+        some_of: jit(some_of if SIMULATED else _some_on_cuda), wipe: jit(wipe if SIMULATED else _wipe_on_cuda),
+        wait_for_all: wait, go_on: pass_by, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
+        in_turn: jit(_in_turn_on_cuda),
         lowest_bit: bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
     })  # fmt: skip
@@ -259,6 +297,25 @@ def _vote_on_cuda(array, row, i, flag):
 def _vote_simulated(array, row, i, flag):
     if flag:
         cuda.atomic.or_(array, row + (i >> 6), _1 << np.uint64(i & 63))
+
+
+def _some_on_cuda(flag):
+    return cuda.ballot_sync(0xFFFFFFFF, flag) != 0
+
+
+def _wipe_on_cuda(array, start, step, count, flag):
+    todo = cuda.ballot_sync(0xFFFFFFFF, flag)
+    while todo != 0:
+        whose = cuda.ffs(todo) - 1
+        todo &= todo - 1
+        first = cuda.shfl_sync(0xFFFFFFFF, start, whose)
+        for k in range(cuda.laneid, count, 32):
+            array[first + k * step] = 0
+    cuda.syncwarp()
+
+
+def _wait_simulated(threads):
+    cuda.syncthreads()
 
 
 def _most_on_cuda(array, index, value):

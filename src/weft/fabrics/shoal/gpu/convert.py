@@ -24,15 +24,17 @@ def make_common(plan, shape: Shape) -> Common:
          col.SHORTEST, col.HALF, col.ROW, col.ANSWER_OFFSET, col.FEEDBACK]
     ].tolist()  # fmt: skip
     n, w, row = int(plan.numbers[col.N]), len(plan.shift), int(plan.numbers[col.ROW])
-    channels, wires = given[1], given[1] * n * (given[3] + 1)
+    channels, air = given[1], dev.air_of(plan)
     suits = channels in (1, 2) or channels % dev.PACK == 0
     quick = int(bool(given[5]) and shape.seats == 64 and suits)
     begin = np.cumsum([w, w, w, w, 4 * n]).tolist()
+    dark = np.flatnonzero((plan.first > 0) | (plan.last < n))
     tables = np.concatenate([plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.late]).astype(np.int32)
     named = dict(zip(Common._fields, given, strict=False))
     named |= dict(
         rest=int(rested_by(plan.numbers, 0)), seats=shape.seats, room=shape.pool, window=shape.window,
-        reserve=shape.reserve, queues=w * row, wires=wires, quick=quick, tables=tables,
+        reserve=shape.reserve, queues=w * row, air=air, wires=channels * n * air,
+        all_lit=int(dark[0]) if len(dark) else w, quick=quick, tables=tables,
     )  # fmt: skip
     named |= dev.cell_bits(n, shape) | dev.lay_out(plan, shape).starts
     return Common(**named, **dict(zip(("first", "last", "mirror", "place", "late"), begin, strict=True)))
@@ -71,6 +73,7 @@ def load(plan, state: FastState, shape: Shape, one: Racks) -> None:
     for here, there in TALLIES.items():
         out.tally[here] = state.tally[there]
     out.sums[:] = state.print
+    out.tally[dev.LAST] = plan.start.max(initial=0)
     out.free[:n] = dev.NONE
     out.what[:] = dev.EMPTY
     _load(col.Plan(*plan), state, out, shape.seats, shape.window, _bits_of(plan, shape))
@@ -164,13 +167,14 @@ def _load(plan, state, out, seats, window, bits):
     for i in range(n):
         out.told[i] = _debt(state.told[i], seat_of, stride, row)
         out.left[i] = seat_of[np.int64(state.left[i])] + 1 if state.left[i] > 0 else 0
-    wires = out.what.size
-    for a in range(state.air.shape[0]):
+    wires, delay = out.what.size, numbers[col.DELAY]
+    for slot in range(max(state.tally[col.SLOT] - delay, 0), state.tally[col.SLOT]):
+        a, b = slot % (delay + 1), slot % (delay + 2)
         for c in range(channels):
             for k in range(state.air[a, c]):
                 what, about = state.sent[a, c, 4 * k + fast.WHAT], state.sent[a, c, 4 * k + fast.ABOUT]
                 into, whose = state.sent[a, c, 4 * k + fast.INTO], np.int64(state.sent[a, c, 4 * k + fast.WHOSE] & _LOW)
-                x = (a * channels + c) * n + np.int64(into >> np.uint64(34))
+                x = (b * channels + c) * n + np.int64(into >> np.uint64(34))
                 if whose > 0:
                     out.what[x] = _packed(what, plan.dst, out.pair, bits)
                 out.said[x] = _note(about, seat_of, stride)
@@ -179,9 +183,9 @@ def _load(plan, state, out, seats, window, bits):
                 h, p = fast.pair_of(about & _LOW, stride), (np.int64(about & _LOW) >> fast.BLOCK) % stride
                 i = (state.pair[h, col.SOURCE] + plan.shift[p]) % n
                 y = 1
-                while out.said[y * wires + (a * channels + c) * n + i] != 0:
+                while out.said[y * wires + (b * channels + c) * n + i] != 0:
                     y += 1
-                out.said[y * wires + (a * channels + c) * n + i] = _note(about, seat_of, stride)
+                out.said[y * wires + (b * channels + c) * n + i] = _note(about, seat_of, stride)
 
 
 @part
@@ -397,12 +401,12 @@ def _store_wire(plan, out, state, pair_at, bits):
     n, row, stride, channels = numbers[col.N], numbers[col.ROW], numbers[col.STRIDE], numbers[col.CHANNELS]
     epoch, delay, more, wires = numbers[col.EPOCH], numbers[col.DELAY], numbers[col.FEEDBACK] - 1, out.what.size
     for slot in range(max(tally[col.SLOT] - delay, 0), tally[col.SLOT]):
-        a = slot % (delay + 1)
+        a, b = slot % (delay + 1), slot % (delay + 2)
         for c in range(channels):
             p = slot % epoch * channels + c
             sent, again = state.sent[a, c], state.again[a, c]
             for i in range(plan.first[p], plan.last[p]):
-                x, j = (a * channels + c) * n + i, (i + plan.shift[p]) % n
+                x, j = (b * channels + c) * n + i, (i + plan.shift[p]) % n
                 for y in range(more):
                     note = np.int64(out.said[(y + 1) * wires + x])
                     if note != 0:

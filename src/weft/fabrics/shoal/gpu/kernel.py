@@ -5,14 +5,16 @@ from functools import cache  # noqa: I001 (names in a block, not a column)
 import numpy as np
 from numba import cuda, int32, uint32, uint64
 
-from weft.engine.device import CLOSE, compiled, device, loop, registers_of, row_of, threads_of
+from weft.engine.device import (
+    CLOSE, compiled, device, go_on, loop, registers_of, row_of, some_of, threads_of, wait_for_all,
+)  # fmt: skip
 from weft.engine.device import on_device as device_kernel
 from weft.engine.jit import kernel
 from weft.fabrics.shoal.gpu.state import (
-    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD,
-    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, STOPS, SUMS, VISITS, Common, Racks,
+    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LAST, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD,
+    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, SUMS, VISITS, Common, Racks,
 )  # fmt: skip
-from weft.fabrics.shoal.gpu.text import rebase, receive, send
+from weft.fabrics.shoal.gpu.text import begin, has_to_begin, rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
 
 # What a device has as constants: set in the copy that is compiled.
@@ -31,28 +33,41 @@ def rack_of(racks, b, near64, near32):
 
 @device
 def in_order(plan, racks, stops, orders):
-    """Let every rack advance to its stop, the nodes in the order of a row of `orders`, another for each half slot."""
+    """Let every rack advance to its stop, the nodes in the order of a row of `orders`, another for each half slot.
+
+    Every other node, by that order, sends before others have received, if a device lets it.
+    """
     acc, sums = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
     for b in range(stops.size):
         rack = rack_of(racks, b, racks.near64[b], racks.near32[b])
         tally, total = rack.counted, np.int64(rack.u32[plan.until + plan.n])
         acc[:] = 0
         sums[:] = 0
-        slot = tally[SLOT]
+        slot, ahead = tally[SLOT], np.zeros(plan.n, np.bool_)
         past = slot // plan.epoch - tally[BASE]
         if past >= REBASE:
             for thread in orders[0]:
                 rebase(plan, rack, past, thread, orders.shape[1])
             tally[BASE] += past
-        air, channels = plan.delay + 1, plan.channels
-        while slot < stops[b] and tally[FINISHED] < total and acc[STOP] & STOPS == 0:
+        air, channels, halt = plan.air, plan.channels, False
+        while slot < stops[b] and tally[FINISHED] < total and not halt:
+            order = orders[2 * slot % orders.shape[0]]
             e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
-            back = (slot - plan.delay) % plan.epoch * channels
-            for i in orders[2 * slot % orders.shape[0]]:
-                send(plan, rack, i, slot, e, base, slot % air * channels, acc)
-            for i in orders[(2 * slot + 1) % orders.shape[0]]:
-                receive(plan, rack, i, slot, back, (slot + 1) % air * channels, acc, sums)
+            for i in order:
+                if not ahead[i]:
+                    begin(plan, rack, i, True, slot, acc)
+                    send(plan, rack, i, slot, e, base, slot % air * channels, acc)
+            halt = acc[STOP] != 0
+            waits = halt or slot + 1 >= stops[b] or slot + 1 > tally[LAST]
+            back, last = (slot - plan.delay) % plan.epoch * channels, (slot - plan.delay) % air * channels
             slot += 1
+            e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
+            for k in range(plan.n):
+                i = orders[(2 * slot - 1) % orders.shape[0], k]
+                receive(plan, rack, i, slot - 1, back, last, acc, sums)
+                ahead[i] = not waits and order[k] & 1 == 0 and not has_to_begin(plan, rack, i, slot)
+                if ahead[i]:
+                    send(plan, rack, i, slot, e, base, slot % air * channels, acc)
         for k in (LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND):
             tally[k] += acc[k]
         for k in (MAX_QUEUE, MAX_NODE, MAX_HELD):
@@ -61,7 +76,7 @@ def in_order(plan, racks, stops, orders):
             tally[LENGTHS + k] += acc[LENGTH_0 + k]
         for k in range(2):
             tally[SUMS + k] += np.int64(sums[k])
-        tally[STOPPED] = acc[STOP] & STOPS
+        tally[STOPPED] = acc[STOP]
         tally[SLOT] = slot
 
 
@@ -84,7 +99,7 @@ def side_by_side(tables, racks, stops):
         for k in range(thread, NEAR32, threads):
             near32[k] = racks.near32[b, k]
     rack = rack_of(racks, b, near64, near32)
-    tally, n = rack.counted, plan.n
+    tally, n, n_of_all = rack.counted, plan.n, -(-plan.n // threads) * threads
     total, stop, slot = np.int64(rack.u32[plan.until + n]), stops[b], tally[SLOT]
     past = slot // plan.epoch - tally[BASE]
     going = slot < stop and tally[FINISHED] < total
@@ -95,27 +110,35 @@ def side_by_side(tables, racks, stops):
     if past >= REBASE:
         rebase(plan, rack, past, thread, threads)
     cuda.syncthreads()
-    air, channels, places = (plan.delay + 1) * plan.channels, plan.channels, plan.epoch * plan.channels
-    e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
+    channels, places, wires = plan.channels, plan.epoch * plan.channels, plan.air * plan.channels
+    e, base, place = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels, slot % plan.air * channels
     back = (slot + plan.epoch * (plan.delay // plan.epoch + 1) - plan.delay) % plan.epoch * channels
-    place = slot % (plan.delay + 1) * channels
+    came, last, busy = (slot + plan.air - plan.delay) % plan.air * channels, tally[LAST], True
     while going:
-        following = place + channels if place + channels < air else 0
+        if busy:
+            for i in range(thread, n_of_all, threads):
+                begin(plan, rack, i, i < n, slot, acc)
         for i in range(thread, n, threads):
             send(plan, rack, i, slot, e, base, place, acc)
-        cuda.syncthreads()
-        for i in range(thread, n, threads):
-            receive(plan, rack, i, slot, back, following, acc, sums)
+        halt = cuda.syncthreads_or(int32(acc[STOP])) != 0  # somebody needs more room
+        busy = False
         slot += 1
-        going = slot < stop
-        if cuda.syncthreads_or(int32(acc[STOP])) != 0:  # a flow has ended, or somebody needs more room
+        for i in range(thread, n, threads):
+            receive(plan, rack, i, slot - 1, back, came, acc, sums)
+            busy |= has_to_begin(plan, rack, i, slot)
+        going = slot < stop and not halt
+        busy = some_of(busy)
+        if slot > last or not going:  # it may have been the last flow that ended
+            cuda.syncthreads()
             going = going and tally[FINISHED] < total
-            if cuda.syncthreads_or(int32(acc[STOP] & STOPS)) != 0:
-                going = False
-            acc[STOP] &= STOPS
-        place, base, back = following, base + channels, back + channels
-        if back == places:
-            back = 0
+        elif busy:
+            wait_for_all(threads)
+        else:
+            go_on(threads)
+        base, back, place, came = base + channels, back + channels, place + channels, came + channels
+        back = 0 if back == places else back
+        place = 0 if place == wires else place
+        came = 0 if came == wires else came
         if base == places:
             base = 0
             e += 1
@@ -134,8 +157,8 @@ def side_by_side(tables, racks, stops):
     cuda.atomic.add(tally, LENGTHS + 3, acc[LENGTH_3])
     cuda.atomic.add(tally, SUMS, np.int64(sums[0]))
     cuda.atomic.add(tally, SUMS + 1, np.int64(sums[1]))
-    if acc[STOP] & STOPS != 0:
-        cuda.atomic.or_(tally, STOPPED, acc[STOP] & STOPS)
+    if acc[STOP] != 0:
+        cuda.atomic.or_(tally, STOPPED, acc[STOP])
     if thread == 0:
         tally[SLOT] = slot
     if NEAR64 > 0:

@@ -41,9 +41,8 @@ RELEASE, DELIVER, AFTER, SIZE, PAIR, DST, FINISH = range(7)
 ORDER, NEXT_DST, START, NEXT_SIZE = 8, 9, 10, 12
 OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 
-# Why a rack stopped before its time: bits; and that a flow ended in this slot, for which no rack stops.
-WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG, FLOW_ENDED = 1, 2, 4, 8, 16
-STOPS = FLOW_ENDED - 1
+# Why a rack stopped before its time: bits.
+WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG = 1, 2, 4, 8
 
 # acc: what a thread has counted in one launch; then `counted` of the rack, in the same columns.
 (
@@ -51,9 +50,9 @@ STOPS = FLOW_ENDED - 1
     SLOT, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP,
 ) = range(16)  # fmt: skip
 ACC = 16
-# in `counted` only: the next slot, why the rack stopped, the epoch from which `leave` counts, the fingerprint, and
-# visits by the length that was found
-STOPPED, BASE, SUMS, LENGTHS = STOP, 16, 17, 19
+# in `counted` only: the next slot, why the rack stopped, the epoch from which `leave` counts, the fingerprint, the
+# slot in which the last flow starts, and visits by the length that was found
+STOPPED, BASE, SUMS, LAST, LENGTHS = STOP, 16, 17, 19, 20
 COUNT = LENGTHS + 256
 
 
@@ -92,7 +91,9 @@ class Common(NamedTuple):
     window: int
     reserve: int
     queues: int  # w * row
-    wires: int  # channels * n * (delay + 1)
+    air: int  # delay + 2: slots of which the wire is kept
+    wires: int  # channels * n * air
+    all_lit: int  # places before it in which every node sends
     quick: int  # whether four channels are looked at at once: ready queues, up to 64 seats, channels that suit
     # A cell in one word: OWN, its number modulo 2^seq_bits, destination, seat, source (or no bits of it), flow.
     flow_bits: int
@@ -122,6 +123,7 @@ class Common(NamedTuple):
     inflow: int  # [j]        unfinished flows towards j
     told: int  # [i]          feedback that was given an epoch ago on the self-mirrored link
     left: int  # [i]          1 + seat of the own cell that left on the self-mirrored link now
+    said: int  # [v, a, c, i] the wire: feedback, first of the cell that came last, then what is said again
     # near64
     able: int  # [x, i]       seats with cells left to release
     due: int  # [i]           slot in which the next flow starts
@@ -131,7 +133,6 @@ class Common(NamedTuple):
     received: int  # [i]
     departed: int  # [i]      cells sent, modulo 2^32
     ended: int  # [i]         pairs towards i that ended in the last slot
-    said: int  # [v, a, c, i] the wire: feedback, first of the cell that came last, then what is said again
     # tables, int32
     first: int  # [w]         shift comes before it
     last: int  # [w]
@@ -218,11 +219,16 @@ class Layout(NamedTuple):
     blocks: dict  # name -> (words, kind)
 
 
+def air_of(plan) -> int:
+    """Slots of which the wire is kept: those under way, one that is written, and one that some may still be reading."""
+    return int(plan.numbers[col.DELAY]) + 2
+
+
 def lay_out(plan, shape: Shape) -> Layout:
     """The arrays of a rack of this shape, one behind the other in their blocks."""
     numbers, w = plan.numbers, len(plan.shift)
     n, channels, row = int(numbers[col.N]), int(numbers[col.CHANNELS]), int(numbers[col.ROW])
-    air, v = int(numbers[col.DELAY]) + 1, int(numbers[col.FEEDBACK])
+    air, v = air_of(plan), int(numbers[col.FEEDBACK])
     seats, pool, window, _, _ = shape
     q, k, wire, groups = w * row, seats * n, air * channels * n, seats // 64
     blocks = {
@@ -232,10 +238,10 @@ def lay_out(plan, shape: Shape) -> Layout:
         ),
         "u32": dict(
             held=q, owed=q, past=(v - 1) * q, spill=q, after_pool=pool * n, free=3 * n, upcoming=n, until=n + 1,
-            incast=n, inflow=n, told=n, left=n,
+            incast=n, inflow=n, told=n, left=n, said=v * wire,
         ),
         "near64": dict(able=groups * n, due=n, what=wire),
-        "near32": dict(waiting=n, received=n, departed=n, ended=n, said=v * wire),
+        "near32": dict(waiting=n, received=n, departed=n, ended=n),
     }  # fmt: skip
     starts, sizes = dict[str, int](), dict[str, tuple[int, type]]()
     for block, arrays in blocks.items():
@@ -270,7 +276,7 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
     at, v = lay_out(plan, shape).starts, int(plan.numbers[col.FEEDBACK])
     numbers, w = plan.numbers, len(plan.shift)
     n, row, k = int(numbers[col.N]), int(numbers[col.ROW]), shape.seats * int(numbers[col.N])
-    q, groups, wire = w * row, shape.seats // 64, int(numbers[col.CHANNELS]) * n * (int(numbers[col.DELAY]) + 1)
+    q, groups, wire = w * row, shape.seats // 64, int(numbers[col.CHANNELS]) * n * air_of(plan)
     pool, f = shape.pool, _flows(shape)
 
     def some(block, name, count):
@@ -291,7 +297,7 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         received=some("near32", "received", n), departed=some("near32", "departed", n),
         ended=some("near32", "ended", n),
         due=some("near64", "due", n).view(np.int64), what=some("near64", "what", wire),
-        said=some("near32", "said", v * wire), incast=some("u32", "incast", n), inflow=some("u32", "inflow", n),
+        said=some("u32", "said", v * wire), incast=some("u32", "incast", n), inflow=some("u32", "inflow", n),
         inflow_since=some("u64", "inflow_since", n).view(np.int64),
         inflow_slots=some("u64", "inflow_slots", n).view(np.int64), upcoming=some("u32", "upcoming", n),
         until=some("u32", "until", n + 1), release=flow32[RELEASE::16], deliver=flow32[DELIVER::16],

@@ -1,8 +1,9 @@
 """Shoal's rules for a device: what one node does in a slot. See `kernel` for the legend, `state` for the words.
 
-A slot has two halves with a barrier after each. In the first a node starts its flows and sends, and changes only what
-is its own, but for two counts that are added to; in the second it takes in what was sent to it. What a pair has got is
-its destination's, who writes it in the second half alone; its source reads it in the first.
+A slot has three parts. In `begin` a node starts its flows, and changes what is its destinations'; in `send` it changes
+only what is its own; in `receive` it takes in what was sent to it. Before the first, whoever has something to do there
+waits until all have received; before the last, all wait until all have sent. Others go from receiving to sending at
+once, while their neighbours still receive: so the wire of one slot more is kept.
 
 The text knows neither threads nor a device. `device` compiles it for one, for a loop over nodes in any order, or not at
 all, for Numba's simulator. A device waits some 700 cycles for a word that is far, and asks for the next only when it
@@ -11,12 +12,12 @@ needs none that it waits for: so what four channels will look at is asked for at
 
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
-from weft.engine.device import add_to, at, device, lowest_bit, set_bits
+from weft.engine.device import add_to, at, device, lowest_bit, set_bits, some_of, wipe
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    AFTER, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, COUNTS, DELIVER, DELIVERED, EMPTY, FINISH, FINISHED, FLOW_ENDED,
-    FLOW_WORDS, FORWARDED, HEAD, HEAD_SHIFT, LACKS, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL,
-    LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ORDER,
+    AFTER, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, COUNTS, DELIVER, DELIVERED, EMPTY, FINISH, FINISHED, FLOW_WORDS,
+    FORWARDED, HEAD, HEAD_SHIFT, LACKS, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, LOCAL_BIT,
+    LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ORDER,
     OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RESTED, RING, SAID_SHIFT,
     SEAT_BITS, SEAT_SHIFT, SINCE, SIZE, SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS,
     WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHOM,
@@ -87,9 +88,14 @@ def subflow(plan, seat, p, i):
 @device
 def nth_bit(word, k):
     """Index of the set bit of a word that has k set bits below it."""
-    for _ in range(k):
-        word &= word - _1
-    return lowest_bit(word)
+    low = set_bits(word & _LOW)
+    where, part = (np.int64(32), np.uint32(word >> _32)) if k >= low else (np.int64(0), np.uint32(word & _LOW))
+    k = k - low if k >= low else k
+    for step in (16, 8, 4, 2, 1):
+        below = set_bits(np.uint64(part & np.uint32((1 << step) - 1)))
+        if k >= below:
+            k, where, part = k - below, where + step, np.uint32(part >> np.uint32(step))
+    return where
 
 
 # ---------------------------------------------------------------- queues
@@ -110,7 +116,7 @@ def append(plan, rack, q, i, length, head, what, acc):
         u32[at(plan.free, n + i)] = number + 1
     in_use = np.int64(u32[at(plan.free, 2 * n + i)]) + 1
     u32[at(plan.free, 2 * n + i)] = in_use
-    if plan.room - in_use < 2 * plan.channels * (1 if plan.ready_queues else plan.seats):
+    if plan.room - in_use < 4 * plan.channels * (1 if plan.ready_queues else plan.seats):  # two slots more
         acc[STOP] |= WANTS_POOL
     rack.u64[at(plan.pool, number * n + i)] = what
     ends = np.int64(u32[at(plan.spill, q)])
@@ -186,52 +192,80 @@ def moment(rack, x):
 
 
 @device
-def start_flows(plan, rack, i, slot, acc):
-    """Start every flow of node i whose slot has come."""
+def has_to_begin(plan, rack, i, slot):
+    """Whether node i changes in `begin` what others look at: a flow of its own starts, or a pair towards it ended."""
+    return rack.near32[at(plan.ended, i)] != 0 or np.int64(rack.near64[at(plan.due, i)]) <= slot
+
+
+@device
+def begin(plan, rack, i, mine, slot, acc):
+    """Let node i say which pairs towards it have ended, and start every flow whose slot has come.
+
+    mine: whether there is such a node: on a device, all threads of a warp come here together.
+    """
+    due = False
+    if mine:
+        ended = np.int64(rack.near32[at(plan.ended, i)])
+        if ended > 0:
+            add_to(rack.u32, at(plan.incast, i), np.uint32(-ended))
+            rack.near32[at(plan.ended, i)] = 0
+        due = np.int64(rack.near64[at(plan.due, i)]) <= slot
+    step, fours = plan.seats * plan.n, (plan.epoch * plan.channels + PACK - 1) // PACK
+    while some_of(due):
+        seat = start_flow(plan, rack, i, slot, acc) if due else np.int64(-1)
+        wipe(rack.leave4, seat * plan.n + i, step, fours, seat >= 0)  # NOW: the seat may have been another's
+        due = due and np.int64(rack.near64[at(plan.due, i)]) <= slot
+
+
+@device
+def start_flow(plan, rack, i, slot, acc):
+    """Start the next flow of node i; returns the seat of its pair if that is new, else -1."""
     n, seats, u32, u64, flows, near64 = plan.n, plan.seats, rack.u32, rack.u64, rack.flows, rack.near64
-    x, end = np.int64(u32[at(plan.upcoming, i)]), np.int64(u32[at(plan.until, i + 1)])
-    while x < end and moment(rack, x) <= slot:
-        f, d, cells = (
-            np.int64(flows[at(x * FLOW_WORDS, ORDER)]),
-            np.int64(flows[at(x * FLOW_WORDS, NEXT_DST)]),
-            np.int64(flows[at(x * FLOW_WORDS, NEXT_SIZE)]),
-        )
-        x += 1
-        seat, vacant = find_seat(plan, rack, i, d, slot)
-        if seat < 0:
-            seat = vacant
-            h = seat * n + i
-            u64[at(plan.used, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
-            s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
-            u64[at(s, COUNTS)], u64[at(s, WHOM)] = _0, np.uint64(d << 32)
-            u64[at(r, ARRIVED)], u64[at(r, LACKS)], u64[at(r, RESTED)] = _0, _0, np.uint64(NEVER)
-            for x4 in range((plan.epoch * plan.channels + PACK - 1) // PACK):  # the seat may have been another's
-                rack.leave4[at((x4 * seats + seat) * n, i)] = _0  # NOW, four times
-            add_to(u32, at(plan.incast, d), np.uint32(1))
+    x = np.int64(u32[at(plan.upcoming, i)])
+    f, d, cells = (
+        np.int64(flows[at(x * FLOW_WORDS, ORDER)]),
+        np.int64(flows[at(x * FLOW_WORDS, NEXT_DST)]),
+        np.int64(flows[at(x * FLOW_WORDS, NEXT_SIZE)]),
+    )
+    x += 1
+    following = np.int64(NEVER)
+    if x < np.int64(u32[at(plan.until, i + 1)]):
+        following = moment(rack, x)
+    seat, vacant = find_seat(plan, rack, i, d, slot)
+    new = np.int64(-1)
+    if seat < 0:
+        seat, new = vacant, vacant
         h = seat * n + i
+        u64[at(plan.used, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
         s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
-        flows[at(f * FLOW_WORDS, RELEASE)], flows[at(f * FLOW_WORDS, DELIVER)] = cells, cells
-        flows[at(f * FLOW_WORDS, PAIR)] = seat << OF_SEAT | i
-        whom = u64[at(s, WHOM)]
-        if whom & _LOW == 0:  # nothing left to release: it becomes busy now
-            near64[at(plan.able, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
-            u64[at(s, SINCE)] = np.uint64(slot)
-            flows[at(f * FLOW_WORDS, AFTER)] = f
-            u64[at(s, WHOM)] = whom | np.uint64(f + 1)
-            u64[at(s, HEAD)] = np.uint64(cells << 32 | f)
-        else:
-            join(plan, rack, s, f, cells)
-        u64[at(r, LACKS)] += np.uint64(cells)
-        if u32[at(plan.inflow, d)] == 0:
-            u64[at(plan.inflow_since, d)] = np.uint64(slot)
-        add_to(u32, at(plan.inflow, d), np.uint32(1))
+        u64[at(s, COUNTS)], u64[at(s, WHOM)] = _0, np.uint64(d << 32)
+        u64[at(r, ARRIVED)], u64[at(r, LACKS)], u64[at(r, RESTED)] = _0, _0, np.uint64(NEVER)
+        add_to(u32, at(plan.incast, d), np.uint32(1))
+    h = seat * n + i
+    s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
+    flows[at(f * FLOW_WORDS, RELEASE)], flows[at(f * FLOW_WORDS, DELIVER)] = cells, cells
+    flows[at(f * FLOW_WORDS, PAIR)] = seat << OF_SEAT | i
+    whom = u64[at(s, WHOM)]
+    if whom & _LOW == 0:  # nothing left to release: it becomes busy now
+        near64[at(plan.able, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
+        u64[at(s, SINCE)] = np.uint64(slot)
+        flows[at(f * FLOW_WORDS, AFTER)] = f
+        u64[at(s, WHOM)] = whom | np.uint64(f + 1)
+        u64[at(s, HEAD)] = np.uint64(cells << 32 | f)
+    else:
+        join(plan, rack, s, f, cells)
+    u64[at(r, LACKS)] += np.uint64(cells)
+    if u32[at(plan.inflow, d)] == 0:
+        u64[at(plan.inflow_since, d)] = np.uint64(slot)
+    add_to(u32, at(plan.inflow, d), np.uint32(1))
     u32[at(plan.upcoming, i)] = x
-    near64[at(plan.due, i)] = np.uint64(moment(rack, x) if x < end else NEVER)
+    near64[at(plan.due, i)] = np.uint64(following)
     vacant = 0
     for g in range(seats // 64):
         vacant += 64 - set_bits(u64[at(plan.used, g * n + i)])
-    if vacant < plan.reserve:
+    if vacant < 2 * plan.reserve:  # those of two slots more
         acc[STOP] |= WANTS_SEATS
+    return new
 
 
 @device
@@ -368,9 +402,9 @@ def release(plan, rack, i, p, seat, acc):
     number, seen = np.int64(counts & _LOW), np.int64(counts >> _32)
     d = np.int64(u64[at(s, WHOM)] >> _32)
     f, some = next_flow(plan, rack, s)
-    if number - seen >= plan.window - 2 * plan.channels:
+    if number - seen >= plan.window - 4 * plan.channels:
         seen = np.int64(u64[at(plan.ends, h * TARGET_WORDS + ARRIVED)] & _LOW)
-        if number - seen >= plan.window - 2 * plan.channels:
+        if number - seen >= plan.window - 4 * plan.channels:
             acc[STOP] |= WANTS_WINDOW
     u64[at(s, COUNTS)] = np.uint64(seen << 32 | number + 1)
     rack.leave[at(subflow(plan, seat, p, i), 0)] = GONE
@@ -488,7 +522,7 @@ def first_cell(plan, rack, q, holds):
 @device
 def lit(plan, p, i):
     """Whether node i sends in place p."""
-    return plan.tables[at(plan.first, p)] <= i < plan.tables[at(plan.last, p)]
+    return p < plan.all_lit or plan.tables[at(plan.first, p)] <= i < plan.tables[at(plan.last, p)]
 
 
 @device
@@ -506,13 +540,6 @@ def send(plan, rack, i, slot, e, base, place, acc):
 
     e: the epoch, from BASE on; base: the first place of the slot; place: where the wire of this slot begins.
     """
-    near32 = rack.near32
-    ended = np.int64(near32[at(plan.ended, i)])
-    if ended > 0:
-        add_to(rack.u32, at(plan.incast, i), np.uint32(-ended))
-        near32[at(plan.ended, i)] = 0
-    if np.int64(rack.near64[at(plan.due, i)]) <= slot:
-        start_flows(plan, rack, i, slot, acc)
     for c in range(0, plan.channels, 4):
         send_four(plan, rack, i, slot, e, base, base + c, place + c, min(plan.channels - c, 4), acc)
 
@@ -563,7 +590,7 @@ def say_nothing(plan, rack, x):
     """Leave the wire at x empty."""
     rack.near64[at(plan.what, x)] = _ALL
     for y in range(plan.feedback):
-        rack.near32[at(plan.said, y * plan.wires + x)] = 0
+        rack.u32[at(plan.said, y * plan.wires + x)] = 0
 
 
 @device
@@ -631,14 +658,14 @@ def serve(plan, rack, i, slot, e, now, base, p, q, x, holds, debt, before, ahead
     if more > 0:
         if before != debt:
             u32[at(plan.past, q)] = debt
-        near32[at(plan.said, plan.wires + x)] = report(plan, rack, before, ahead_before, i, base, now)
+        u32[at(plan.said, plan.wires + x)] = report(plan, rack, before, ahead_before, i, base, now)
         kept = before
         for y in range(1, more):
             earlier = np.int64(u32[at(plan.past, y * queues + q)])
             if earlier != kept:
                 u32[at(plan.past, y * queues + q)] = kept
             words = report(plan, rack, earlier, ahead_in(plan, rack, earlier, i), i, base, now)
-            near32[at(plan.said, (y + 1) * plan.wires + x)] = words
+            u32[at(plan.said, (y + 1) * plan.wires + x)] = words
             kept = earlier
     if debt != 0:
         u32[at(plan.owed, q)] = 0
@@ -647,7 +674,7 @@ def serve(plan, rack, i, slot, e, now, base, p, q, x, holds, debt, before, ahead
         u32[at(plan.told, i)] = debt
         if debt == 0:
             debt, ahead = again, ahead_in(plan, rack, again, i)
-    near32[at(plan.said, x)] = report(plan, rack, debt, ahead, i, base, now)
+    u32[at(plan.said, x)] = report(plan, rack, debt, ahead, i, base, now)
 
     # The cell.
     count = holds & LENGTH
@@ -722,25 +749,54 @@ def place_of(plan, j, d):
 
 
 @device
-def look(plan, rack, j, i, x):
-    """What a cell on the wire at x, from node i, is about: (a number for it; its queue; its pair, its flow, its word).
+def wire(plan, p, j, start):
+    """Where on the wire that begins at `start` is what node j gets in place p, or -1."""
+    i = peer(plan, p, j)
+    return at((start + p) * plan.n, i) if i >= 0 else np.int64(-1)
 
-    Of a cell that goes on there is the queue, of one that has arrived the pair, the flow and the word of `early` that
-    has its bit; the others are 0, and are asked for as well: a device that does not ask waits no less.
+
+@device
+def look(plan, rack, j, x):
+    """What a cell on the wire at x is about: its queue if it goes on; if it has arrived, its pair, counted behind them.
+
+    -1 if there is none.
     """
-    word = rack.near64[at(plan.what, x)] if i >= 0 else _ALL
-    queue, h, f, k = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    about = np.int64(-1)
-    if word != _ALL:
-        d = end_of(plan, word)
-        if d != j:
-            queue = place_of(plan, j, d) * plan.row + j
-            about = queue
-        else:
-            h, f = pair_of(plan, rack, word), np.int64(flow_of(plan, word))
-            k = (seq_of(plan, word) & plan.window - 1) >> 6
-            about = plan.queues + h
-    return about, queue, h, f, h * (plan.window >> 6) + k
+    word = rack.near64[at(plan.what, max(x, 0))]
+    if x < 0 or word == _ALL:
+        return np.int64(-1)
+    d = end_of(plan, word)
+    return place_of(plan, j, d) * plan.row + j if d != j else plan.queues + pair_of(plan, rack, word)
+
+
+@device
+def ask(plan, rack, about, x):
+    """What lies where a cell on the wire at x goes, see `look`.
+
+    The word of its queue; what its pair has got, and lacks; what its flow lacks; the word of `early` that has its bit.
+    What it does not need is asked for as well: a device that does not ask waits no less.
+    """
+    word, h = rack.near64[at(plan.what, max(x, 0))], max(about - plan.queues, 0)
+    f, r = np.int64(flow_of(plan, word)) if about >= plan.queues else np.int64(0), plan.ends + h * TARGET_WORDS
+    k = (seq_of(plan, word) & plan.window - 1) >> 6 if about >= plan.queues else np.int64(0)
+    return (
+        rack.u32[at(plan.held, about if 0 <= about < plan.queues else 0)], rack.u64[at(r, ARRIVED)],
+        np.uint32(rack.u64[at(r, LACKS)]), rack.flows[at(f * FLOW_WORDS, DELIVER)],
+        rack.u64[at(plan.early, h * (plan.window >> 6) + k)],
+    )  # fmt: skip
+
+
+@device
+def heard(plan, rack, x, y):
+    """The y-th feedback on the wire at x, or 0."""
+    return rack.u32[at(plan.said, y * plan.wires + x)] if x >= 0 and y < plan.feedback else np.uint32(0)
+
+
+@device
+def in_time(plan, rack, j, p, note):
+    """A feedback that was sent in place p to j, or 0 if its subflow waits for news of a later cell."""
+    r, seat = np.int64(plan.tables[at(plan.mirror, p)]), (np.int64(note) >> SAID_SHIFT) - 1
+    gone = rack.leave[at(subflow(plan, max(seat, 0), max(r, 0), j), 0)] == GONE  # asked for in any case, as in `ask`
+    return np.uint32(0) if gone else np.uint32(note)
 
 
 @device
@@ -754,52 +810,52 @@ def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     p1 = base + channel_in_turn(turn + 1, base, plan.self_place, plan.channels) if many > 1 else p0
     p2 = base + channel_in_turn(turn + 2, base, plan.self_place, plan.channels) if many > 2 else p0
     p3 = base + channel_in_turn(turn + 3, base, plan.self_place, plan.channels) if many > 3 else p0
-    i0, i1, i2, i3 = peer(plan, p0, j), peer(plan, p1, j), peer(plan, p2, j), peer(plan, p3, j)
-    n, start, none = plan.n, place - base, np.int64(-1)
-    x0, x1 = at((start + p0) * n, i0), at((start + p1) * n, i1)
-    x2, x3 = at((start + p2) * n, i2), at((start + p3) * n, i3)
-    k0, q0, h0, f0, e0 = look(plan, rack, j, i0, x0)
-    k1, q1, h1, f1, e1 = look(plan, rack, j, i1 if many > 1 else none, x1)
-    k2, q2, h2, f2, e2 = look(plan, rack, j, i2 if many > 2 else none, x2)
-    k3, q3, h3, f3, e3 = look(plan, rack, j, i3 if many > 3 else none, x3)
-    held, ends, early = plan.held, plan.ends, plan.early
-    v0, v1 = rack.u32[at(held, q0)], rack.u32[at(held, q1)]
-    v2, v3 = rack.u32[at(held, q2)], rack.u32[at(held, q3)]
-    a0, a1 = rack.u64[at(ends, h0 * TARGET_WORDS + ARRIVED)], rack.u64[at(ends, h1 * TARGET_WORDS + ARRIVED)]
-    a2, a3 = rack.u64[at(ends, h2 * TARGET_WORDS + ARRIVED)], rack.u64[at(ends, h3 * TARGET_WORDS + ARRIVED)]
-    l0, l1 = rack.u64[at(ends, h0 * TARGET_WORDS + LACKS)], rack.u64[at(ends, h1 * TARGET_WORDS + LACKS)]
-    l2, l3 = rack.u64[at(ends, h2 * TARGET_WORDS + LACKS)], rack.u64[at(ends, h3 * TARGET_WORDS + LACKS)]
-    y0, y1 = rack.flows[at(f0 * FLOW_WORDS, DELIVER)], rack.flows[at(f1 * FLOW_WORDS, DELIVER)]
-    y2, y3 = rack.flows[at(f2 * FLOW_WORDS, DELIVER)], rack.flows[at(f3 * FLOW_WORDS, DELIVER)]
-    b0, b1, b2, b3 = rack.u64[at(early, e0)], rack.u64[at(early, e1)], rack.u64[at(early, e2)], rack.u64[at(early, e3)]
-    stale1, stale2 = k1 == k0, (k2 == k0) | (k2 == k1)
-    stale0, stale3 = False, (k3 == k0) | (k3 == k1) | (k3 == k2)
-    for _ in range(many):
-        if i0 >= 0:
-            if stale0 and k0 >= 0:
-                v0, a0 = rack.u32[at(held, q0)], rack.u64[at(ends, h0 * TARGET_WORDS + ARRIVED)]
-                l0, y0 = rack.u64[at(ends, h0 * TARGET_WORDS + LACKS)], rack.flows[at(f0 * FLOW_WORDS, DELIVER)]
-                b0 = rack.u64[at(early, e0)]
-            take_in(plan, rack, j, slot, p0, x0, q0, h0, np.int64(v0), a0, l0, y0, b0, acc, sums)
-        p0, p1, p2, i0, i1, i2, x0, x1, x2 = p1, p2, p3, i1, i2, i3, x1, x2, x3
-        q0, q1, q2, h0, h1, h2, v0, v1, v2 = q1, q2, q3, h1, h2, h3, v1, v2, v3
-        a0, a1, a2, l0, l1, l2, y0, y1, y2, b0, b1, b2 = a1, a2, a3, l1, l2, l3, y1, y2, y3, b1, b2, b3
-        f0, f1, f2, e0, e1, e2, k0, k1, k2 = f1, f2, f3, e1, e2, e3, k1, k2, k3
-        stale0, stale1, stale2 = stale1, stale2, stale3
+    start, none = place - base, np.int64(-1)
+    x0, x1 = wire(plan, p0, j, start), wire(plan, p1, j, start) if many > 1 else none
+    x2, x3 = wire(plan, p2, j, start) if many > 2 else none, wire(plan, p3, j, start) if many > 3 else none
+    t0, t1 = heard(plan, rack, x0, 0), heard(plan, rack, x1, 0)
+    t2, t3 = heard(plan, rack, x2, 0), heard(plan, rack, x3, 0)
+    u0, u1 = heard(plan, rack, x0, 1), heard(plan, rack, x1, 1)
+    u2, u3 = heard(plan, rack, x2, 1), heard(plan, rack, x3, 1)
+    k0, k1, k2, k3 = look(plan, rack, j, x0), look(plan, rack, j, x1), look(plan, rack, j, x2), look(plan, rack, j, x3)
+    v0, a0, l0, y0, b0 = ask(plan, rack, k0, x0)
+    v1, a1, l1, y1, b1 = ask(plan, rack, k1, x1)
+    v2, a2, l2, y2, b2 = ask(plan, rack, k2, x2)
+    v3, a3, l3, y3, b3 = ask(plan, rack, k3, x3)
+    if plan.feedback > 1:
+        u0, u1 = in_time(plan, rack, j, p0, u0), in_time(plan, rack, j, p1, u1)
+        u2, u3 = in_time(plan, rack, j, p2, u2), in_time(plan, rack, j, p3, u3)
+    again = (2 if k1 == k0 else 0) | (4 if (k2 == k0) | (k2 == k1) else 0)
+    again |= 8 if (k3 == k0) | (k3 == k1) | (k3 == k2) else 0
+    for k in range(many):
+        if again >> k & 1 != 0 and k0 >= 0:
+            v0, a0, l0, y0, b0 = ask(plan, rack, k0, x0)
+        if x0 >= 0:
+            p = base + channel_in_turn(turn + k, base, plan.self_place, plan.channels)
+            take_in(plan, rack, j, slot, p, x0, np.int64(t0), np.int64(u0), k0, np.int64(v0), a0, l0, y0, b0, acc, sums)
+        x0, x1, x2, t0, t1, t2, u0, u1, u2, k0, k1, k2 = x1, x2, x3, t1, t2, t3, u1, u2, u3, k1, k2, k3
+        v0, v1, v2, a0, a1, a2, l0, l1, l2 = v1, v2, v3, a1, a2, a3, l1, l2, l3
+        y0, y1, y2, b0, b1, b2 = y1, y2, y3, b1, b2, b3
 
 
 @device
-def take_in(plan, rack, j, slot, p, x, q, h, holds, counts, lacks, left, word_of_early, acc, sums):
-    """Let node j take in what is on the wire at x, sent in place p; the others as `look` says."""
+def take_in(plan, rack, j, slot, p, x, last, before, about, holds, counts, lacks, left, early, acc, sums):
+    """Let node j take in what is on the wire at x, sent in place p.
+
+    last, before: feedback, the second unless it is too late; about: see `look`; what follows: see `ask`.
+    """
     u32, row = rack.u32, plan.row
     here, r = p == plan.self_place, np.int64(plan.tables[at(plan.mirror, p)])
-    for y in range(1, plan.feedback):
-        note = np.int64(rack.near32[at(plan.said, y * plan.wires + x)])
+    if before != 0:
+        take_note(plan, rack, j, r, before, here)
+    for y in range(2, plan.feedback):
+        note = np.int64(in_time(plan, rack, j, p, heard(plan, rack, x, y)))
         if note != 0:
-            take_note(plan, rack, j, r, note, here, True)
-    note = np.int64(rack.near32[at(plan.said, x)])
-    if note != 0:
-        take_note(plan, rack, j, r, note, here, False)
+            take_note(plan, rack, j, r, note, here)
+    if here:
+        last = np.int64(in_time(plan, rack, j, p, np.uint32(last)))
+    if last != 0:
+        take_note(plan, rack, j, r, last, here)
     word = rack.near64[at(plan.what, x)]
     if word == _ALL:
         return
@@ -809,10 +865,10 @@ def take_in(plan, rack, j, slot, p, x, q, h, holds, counts, lacks, left, word_of
     sums[0] += first
     sums[1] += second
     if d == j:
-        arrive(plan, rack, j, np.int64(f), h, seq_of(plan, word), slot, counts, lacks, left, word_of_early, acc)
+        h = about - plan.queues
+        arrive(plan, rack, j, np.int64(f), h, seq_of(plan, word), slot, counts, lacks, left, early, acc)
         return
-    m = place_of(plan, j, d)
-    length = holds & LENGTH
+    q, m, length = about, about // row, holds & LENGTH
     append(plan, rack, q, j, length, holds >> HEAD_SHIFT & RING - 1, word & ~_OWN, acc)
     u32[at(plan.held, q)] = holds + 1
     lag = np.int64(plan.tables[at(plan.late, m // plan.channels - p // plan.channels + plan.epoch)]) + np.int64(m < r)
@@ -822,19 +878,17 @@ def take_in(plan, rack, j, slot, p, x, q, h, holds, counts, lacks, left, word_of
     acc[RELAYED] += 1
     if length > 0 and plan.ready_queues and length >= np.int64(u32[at(plan.incast, d)]) + 1:
         acc[OVER_BOUND] += 1
-    if length >= LONGEST:
+    if length >= min(LONGEST, LENGTH - 7 - 2 * plan.channels):
         acc[STOP] |= TOO_LONG
 
 
 @device
-def take_note(plan, rack, j, p, note, here, repeated):
-    """Node j hears when a subflow of its own over place p may send again; what is repeated may come too late."""
+def take_note(plan, rack, j, p, note, here):
+    """Node j hears when a subflow of its own over place p may send again."""
     seat, when = (note >> SAID_SHIFT) - 1, note & WHEN_BITS
     k = at(subflow(plan, seat, p, j), 0)
     if here and rack.u32[at(plan.left, j)] == seat + 1:
         when = min(when + 1, LATEST)
-    if (repeated or here) and rack.leave[k] == GONE:
-        return  # it is about an earlier cell than the one that waits
     rack.leave[k] = when + 1
 
 
@@ -842,20 +896,18 @@ def take_note(plan, rack, j, p, note, here, repeated):
 def arrive(plan, rack, j, f, h, seq, slot, counts, lacks, left, word, acc):
     """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end.
 
-    counts, lacks, left, word: see `look`.
+    counts, lacks, left, word: see `ask`.
     """
     u64, flows, near32, r = rack.u64, rack.flows, rack.near32, plan.ends + h * TARGET_WORDS
-    lacks -= _1
-    left -= np.uint32(1)
+    lacks, left = np.uint32(lacks - np.uint32(1)), np.uint32(left - np.uint32(1))
     acc[DELIVERED] += 1
     acc[MAX_HELD] = max(acc[MAX_HELD], reorder(plan, rack, h, r, seq, counts, word))
     near32[at(plan.received, j)] += np.uint32(1)
     flows[at(f * FLOW_WORDS, DELIVER)] = left
-    u64[at(r, LACKS)] = lacks
+    u64[at(r, LACKS)] = np.uint64(lacks)
     if left == 0:
         flows[at(f * FLOW_WORDS, FINISH)], flows[at(f * FLOW_WORDS, FINISH + 1)] = slot, slot >> 32
         add_to(rack.counted, FINISHED, 1)
-        acc[STOP] |= FLOW_ENDED
         inflow = rack.u32[at(plan.inflow, j)] - np.uint32(1)
         rack.u32[at(plan.inflow, j)] = inflow
         if inflow == 0:
@@ -911,6 +963,6 @@ def rebase(plan, rack, past, first, step):
         if NOW < when < HAS_LEFT:
             leave[at(k, 0)] = max(when - past, NOW)
     for k in range(first, plan.feedback * plan.wires, step):
-        note = np.int64(rack.near32[at(plan.said, k)])
+        note = np.int64(rack.u32[at(plan.said, k)])
         if note != 0:
-            rack.near32[at(plan.said, k)] = note - min(note & WHEN_BITS, past)
+            rack.u32[at(plan.said, k)] = note - min(note & WHEN_BITS, past)
