@@ -180,6 +180,7 @@ class Run:
         self.moved = (-1, 0)  # `arrived` when it last grew, and the moment
         self.held = False  # whether anything was under way at the last look
         self.compiling = False
+        self._lines_of: tuple[np.ndarray, np.ndarray] | None = None  # the row of each link; how many share it
 
     @property
     def total(self) -> int:
@@ -248,12 +249,15 @@ class Run:
     def averaged(self, sent: np.ndarray, senders: np.ndarray) -> np.ndarray:
         """(rows,) int64: how long each of the fabric's `lines` has sent; the mean, where links share a row.
 
-        sent: ps, of every link. senders: nodes that they lead from, which have a row each where links are too many.
+        sent: ps, of every link. senders: nodes that they lead from, which have a row each where links are too many;
+        the same with every call.
         """
-        rows, names = self._line_rows
-        if len(rows) < len(sent):
-            rows = rows[senders]
-        return sums(rows, sent, len(names)) // np.maximum(np.bincount(rows, minlength=len(names)), 1)
+        if self._lines_of is None:
+            rows, names = self._line_rows
+            rows = rows[senders] if len(rows) < len(sent) else rows
+            self._lines_of = rows, np.maximum(np.bincount(rows, minlength=len(names)), 1)
+        rows, many = self._lines_of
+        return sums(rows, sent, len(many)) // many
 
     def monitors(self, thorough: bool = True) -> dict[str, int]:
         """How often each law of the fabric was broken; a thorough look may take as long as a stride."""

@@ -99,20 +99,27 @@ class NetworkRun(HostedRun):
 
     def sample(self):
         ports = self.state.ports
-        waiting = ports["packets"] + ports["packets_high"]
+        waiting = ports["packets"].astype(np.int64)
+        if not self.fabric.in_time:  # else there is one queue, and the other lies in a cache line of its own
+            waiting += ports["packets_high"]
         busy, idle = self.lines
         if self.world["lazy"]:  # what a port has chosen since is not known yet, but how long it took
             bits = 8.0 * (ports["bytes"] + ports["bytes_high"].astype(np.int64))
             busy = busy + np.maximum(bits * s / ports["rate"] - 1, 0).astype(np.int64)
-        queued = waiting if len(ports) <= QUEUES else sums(ports["frm"], waiting, self.fabric.graph.nodes)
+        queued = waiting if len(ports) <= QUEUES else sums(self._senders, waiting, self.fabric.graph.nodes)
         return {
             "delivered_bytes": self.state.hosts["delivered"],
             "finished": self.finished,
             "waiting": waiting.sum(),
             "lost": self.lost.total,
             "queued": self.gathered(queued),
-            "busy_ps": self.averaged(np.minimum(busy, self.now) - idle, ports["frm"]),
+            "busy_ps": self.averaged(np.minimum(busy, self.now) - idle, self._senders),
         }
+
+    @cached_property
+    def _senders(self) -> np.ndarray:
+        """(ports,) int64: the node that each port leads from, in one piece."""
+        return self.state.ports["frm"].astype(np.int64)
 
     @property
     def lines(self) -> tuple:
