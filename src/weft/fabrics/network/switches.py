@@ -80,8 +80,8 @@ def congested(s, k, level):
 
 
 @hot
-def accept_fifo(s, r, k):
-    """Queue packet r at drop-tail port k, or lose it; its arrival at the far end is scheduled here."""
+def accept_fifo(s, r, k, took):
+    """Queue packet r, which takes `took` ps, at drop-tail port k, or lose it; its arrival is scheduled here."""
     port, p = port_at(s, k), packet_at(s, r)
     now = s.now
     if port.up == 0:
@@ -94,7 +94,6 @@ def accept_fifo(s, r, k):
         port.idle -= backlog
         port.busy = now
         backlog = np.int64(0)
-    took = wire_time(port, p.size)
     if port.host == 0:
         if backlog + took > port.capacity:
             port.dropped += 1
@@ -375,7 +374,7 @@ def accept_queue(s, r, k):
 def accept(s, r, k):
     """Queue packet r at port k. The row of a header that was turned round there, or NONE."""
     if s.queue == DROPTAIL:
-        accept_fifo(s, r, k)
+        accept_fifo(s, r, k, wire_time(port_at(s, k), packet_at(s, r).size))
         return np.int64(events.NONE)
     return np.int64(accept_queue(s, r, k))
 

@@ -391,6 +391,8 @@ class Torus(Hosted):
             "loss_chance": self.loss_chance,
             "start_rate": min(self.link, self.first or self.link),
             "free_entry": -1,
+            "full": self.wire_size,
+            "full_time": packet,
         }
         for name, value in values.items():
             state.world[name] = value

@@ -7,11 +7,12 @@ from weft.engine.bits import prefetch, prefetch_at
 from weft.engine.jit import bare, hot, part
 from weft.fabrics.network.kernel import prefetch_port
 from weft.fabrics.network.state import port_at
-from weft.fabrics.network.switches import accept_fifo, fail, follow, repair
+from weft.fabrics.network.switches import accept_fifo, fail, follow, repair, wire_time
 from weft.fabrics.torus import r2c2, water
 from weft.fabrics.torus.r2c2 import R2C2, hopeless
 from weft.fabrics.torus.state import (
     BUSY,
+    IDLE,
     TOLD,
     back,
     cast,
@@ -87,9 +88,12 @@ def pass_on(s, r, node):
         s.drop_route += 1
         lose(s, r)
     else:
-        port, at = port_at(s, k), np.uint64(k)
-        port.busy = lines(s)[at, BUSY]
-        accept_fifo(s, r, k)
+        port, p, at = port_at(s, k), packet_at(s, r), np.uint64(k)
+        busy = lines(s)[at, BUSY]
+        idle = max(s.now - busy, 0)
+        lines(s)[at, IDLE] += idle  # not in the port, whose count is a cache line away
+        port.busy = busy + idle
+        accept_fifo(s, r, k, s.full_time if p.size == s.full else wire_time(port, p.size))
         lines(s)[at, BUSY] = port.busy
 
 
@@ -194,10 +198,13 @@ def advance(transport: str, world, until: int, budget: int) -> int:
 def cut(world, k):
     """Take port k down."""
     s = world[0]
-    s.broken += port_at(s, k).up
-    port_at(s, k).busy = lines(s)[k, BUSY]
+    port = port_at(s, k)
+    s.broken += port.up
+    port.busy = lines(s)[k, BUSY]
     fail(s, k)
     lines(s)[k, BUSY] = s.now
+    lines(s)[k, IDLE] += port.idle
+    port.idle = 0
 
 
 @bare
@@ -262,12 +269,12 @@ def arrange(world):
     for src in range(s.twigs_size):
         for tree in range(s.trees):
             row, last = twigs(s)[src, tree], 0
-            row[:] = s.ports_size
             for node in range(s.toward_size):
                 k = r2c2.twig(s, src, node, tree)
                 if k != events.NONE:
                     row[last] = k
                     last += 1
+            row[s.toward_size - 1] = last
 
 
 @bare

@@ -54,8 +54,7 @@ class TorusRun(NetworkRun):
 
     @property
     def lines(self):
-        busy, idle = self.state.lines.T
-        return busy, idle + self.state.ports["idle"]
+        return self.state.lines.T
 
     @property
     def _over(self):
@@ -174,7 +173,8 @@ class TorusRun(NetworkRun):
         yield "loads.port", given["loads"]["port"], 0, len(given["ports"]) - 1
         yield "crossing", given["crossing"].sum(), 0, loads
         yield "farthest", given["farthest"], 0, nodes
-        yield "twigs", given["twigs"], 0, len(given["ports"])
+        yield "twigs", given["twigs"][..., :-1], 0, len(given["ports"]) - 1
+        yield "twigs", given["twigs"][..., -1], 0, nodes - 1
         yield "calls", given["calls"], 0, 1 << 62
         rows = given["rows"]
         yield "rows.seq", rows["seq"][rows["kind"] >= st.KNOWN], 0, max(many - 1, 0)

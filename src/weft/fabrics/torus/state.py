@@ -55,6 +55,8 @@ PARAMETERS = (
     "modest",  # 1 where some flows ask for no more than so much
     "start_rate",
     "loss_chance",
+    "full",  # bytes of a full packet on the wire …
+    "full_time",  # … and how long a port takes for it: most packets are, and a division takes as long as a cache miss
 )
 PLACES = (
     "broken",  # ports that are down
@@ -70,7 +72,7 @@ NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS, *ROUTED)
 
 FROM_NETWORK = ("ports", "buffered", "pool")
 LINES = ("lines",)
-BUSY, IDLE = 0, 1  # columns of `lines`: as of a port; what was idle until a broadcast came
+BUSY, IDLE = 0, 1  # columns of `lines`, as of a port
 ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "farthest", "branch", "twigs")
 FLOWS = ("entries", "loads", "members", "limits", "enough", "modest_ones")
 WATER = (
@@ -101,7 +103,7 @@ class TorusState(hosts.Arrays):
     ports: np.ndarray  # (P,) network's PORT
     buffered: np.ndarray  # (n,) int64  bytes that wait in a node
     pool: np.ndarray  # (n,) int64  bytes it has room for
-    lines: np.ndarray  # (P, 2) int64  BUSY of the ports, close together: a broadcast changes hundreds; IDLE then
+    lines: np.ndarray  # (P, 2) int64  BUSY and IDLE of the ports, close together: a broadcast changes hundreds
     toward: np.ndarray  # (n, n) uint16  [target, node]  bits of the ports that begin a shortest path
     picks: np.ndarray  # (2**d, d + 1) uint8  of a mask: how many bits it has, then which
     port_of: np.ndarray  # (n, d) int32  the port of the graph
@@ -109,7 +111,7 @@ class TorusState(hosts.Arrays):
     back: np.ndarray  # (d,) uint8  the port of the node behind a port that leads back
     farthest: np.ndarray  # (n,) int64  hops to the farthest node that a node reaches
     branch: np.ndarray  # (2**d, trees) uint8  of a mask: the port that leads up each tree
-    twigs: np.ndarray  # (n, trees, n) uint16, or no rows  the ports of each tree of a node, then P
+    twigs: np.ndarray  # (n, trees, n) uint16, or no rows  the ports of each tree of a node; at the end, how many
     waypoint: np.ndarray  # (rows,) int32  node that a packet goes by way of, or -1; one row where none does
     entries: np.ndarray  # (entries,) ENTRY
     loads: np.ndarray  # (loads,) LOAD  of all entries, in the order in which they came, with gaps
