@@ -7,6 +7,7 @@ processor, whose order may be any.
 
 from collections.abc import Callable
 from dis import get_instructions
+from functools import cache
 from hashlib import sha256
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from weft.engine.jit import cache_folder, counted
 THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
 REGISTERS = 65536  # of a multiprocessor, shared by the threads of a block …
 MOST_REGISTERS = 128  # … of which more than these bring nothing
-CLOSE = 48 << 10  # bytes that a block may have close by, in shared memory
+CLOSE = 48 << 10  # bytes that a block may have close by, in shared memory, without asking for more
 _1 = np.uint64(1)
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))  # whether Numba's simulator stands in for CUDA
 
@@ -82,6 +83,41 @@ def some_of(flag):
     return flag
 
 
+def some_here(flag):
+    """The same of those of the 32 that happen to come here together."""
+    return flag
+
+
+def first_of(flag):
+    """The first of those 32 threads for which it holds, by its number among them."""
+    return 0
+
+
+def lane():
+    """The number of a thread among its 32."""
+    return 0
+
+
+def lanes():
+    """How many threads are asked together: 32 on a device."""
+    return 1
+
+
+def from_lane(value, k):
+    """An int64 that the k-th of the 32 threads has."""
+    return value
+
+
+def union_of(word):
+    """The bits that are set in a word of any of the 32 threads."""
+    return word
+
+
+def most_of(value):
+    """The largest int64 that one of the 32 threads has."""
+    return value
+
+
 def wipe(array, start, step, count, flag):
     """Clear `count` words, if flag says so. On a device 32 threads come here together and help each other."""
     if flag:
@@ -107,6 +143,26 @@ def set_bits(word):
 def at(start, k):
     """Where the k-th word from `start` on lies, less than 2^32: a device adds so in one step, and knows the sign."""
     return start + k
+
+
+def of(start, k):
+    """Where the k-th word of what begins at `start` lies, a constant: a device takes that along with the address."""
+    return np.uint64(start) + np.uint64(np.uint32(k))
+
+
+def both(array, k):
+    """(The k-th word, the one behind it): of 64 bits, the first of which lies at a multiple of 128."""
+    return array[k], array[k + np.uint64(1)]
+
+
+def put_both(array, k, first, second):
+    """Write the k-th word and the one behind it, as `both` reads them."""
+    array[k], array[k + np.uint64(1)] = first, second
+
+
+def settled(array, start):
+    """What lies close by from word `start` on: where that is, a device keeps, and does not ask again."""
+    return array[start:]
 
 
 def row_of(array, b):
@@ -150,6 +206,67 @@ def _bar_on_cuda(instruction):
     return bar
 
 
+def _of(typingctx, start, k):
+    def codegen(context, builder, signature, args):
+        short, long = ir.IntType(32), ir.IntType(64)
+        same = ir.InlineAsm(ir.FunctionType(short, [short]), "mov.b32 $0, $1;", "=r,r")
+        word = builder.trunc(args[1], short) if args[1].type.width > 32 else args[1]
+        first = builder.sext(args[0], long) if args[0].type.width < 64 else args[0]
+        return builder.add(first, builder.zext(builder.call(same, [word]), long))
+
+    return types.uint64(start, k), codegen
+
+
+def _both_on_cuda(typingctx, array, k):
+    """One request in place of two."""
+
+    def codegen(context, builder, signature, args):
+        from numba.cuda.np.arrayobj import make_array
+
+        long, data = ir.IntType(64), make_array(signature.args[0])(context, builder, args[0]).data
+        there = builder.addrspacecast(builder.gep(data, [args[1]]), ir.PointerType(ir.IntType(64), 1))
+        two = ir.LiteralStructType([long, long])
+        text = "ld.global.v2.u64 {$0, $1}, [$2];"
+        load = ir.InlineAsm(ir.FunctionType(two, [long]), text, "=l,=l,l,~{memory}", True)
+        found = builder.call(load, [builder.ptrtoint(there, long)])
+        return context.make_tuple(builder, signature.return_type, [builder.extract_value(found, k) for k in (0, 1)])
+
+    return types.UniTuple(types.uint64, 2)(array, k), codegen
+
+
+def _put_both_on_cuda(typingctx, array, k, first, second):
+    def codegen(context, builder, signature, args):
+        from numba.cuda.np.arrayobj import make_array
+
+        long, data = ir.IntType(64), make_array(signature.args[0])(context, builder, args[0]).data
+        there = builder.addrspacecast(builder.gep(data, [args[1]]), ir.PointerType(ir.IntType(64), 1))
+        kinds = ir.FunctionType(ir.VoidType(), [long, long, long])
+        store = ir.InlineAsm(kinds, "st.global.v2.u64 [$0], {$1, $2};", "l,l,l,~{memory}", True)
+        builder.call(store, [builder.ptrtoint(there, long), args[2], args[3]])
+        return context.get_dummy_value()
+
+    return types.void(array, k, types.uint64, types.uint64), codegen
+
+
+def _settled_on_cuda(typingctx, array, start):
+    """As `settled`; else the optimizer would find out anew, at every access, where shared memory begins."""
+
+    def codegen(context, builder, signature, args):
+        from numba.cuda.np.arrayobj import make_array, populate_array
+
+        given, short = make_array(signature.args[0])(context, builder, args[0]), ir.IntType(32)
+        kind = given.data.type
+        there = builder.addrspacecast(builder.gep(given.data, [args[1]]), ir.PointerType(kind.pointee, 3))
+        same = ir.InlineAsm(ir.FunctionType(short, [short]), "mov.b32 $0, $1;", "=r,r")
+        kept = builder.inttoptr(builder.call(same, [builder.ptrtoint(there, short)]), there.type)
+        made = make_array(signature.return_type)(context, builder)
+        count, step = builder.extract_value(given.shape, 0), builder.extract_value(given.strides, 0)
+        populate_array(made, builder.addrspacecast(kept, kind), [count], [step], given.itemsize, meminfo=None)
+        return made._getvalue()
+
+    return types.Array(array.dtype, 1, "C")(array, types.int64), codegen
+
+
 def _row_on_cuda(typingctx, array, b):
     """As `row_of`; else the optimizer would add the row to every index, in place of adding it to the address once."""
     row = types.Array(array.dtype, 1, "C")
@@ -186,7 +303,10 @@ class Target(NamedTuple):
 
 def loop() -> Target:
     """A loop over threads on the processor."""
-    as_here = add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, wipe
+    as_here = (
+        add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, first_of, lane,
+        lanes,        from_lane, union_of, most_of, wipe, of, both, put_both, settled,
+    )  # fmt: skip
     same = {one: counted(one) for one in as_here}
     return Target(counted, {**same, lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at)})
 
@@ -231,6 +351,30 @@ def on_device(function, module: str, names: dict, registers: int):
     return compiled(function, on_cuda(), jit=jit, names=names)
 
 
+@cache
+def close_by() -> int:
+    """Bytes that a block may have close by on this device."""
+    if SIMULATED:
+        return CLOSE
+    return int(getattr(cuda.get_current_device(), "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", CLOSE))
+
+
+def launch(kernel, blocks: int, threads: int, close: int, *args) -> None:
+    """Launch a kernel in so many blocks of so many threads, with so many bytes close by."""
+    if close > CLOSE and kernel not in _ASKED:  # a device wants to be asked
+        from numba.cuda.cudadrv.driver import binding, driver
+
+        made = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
+        what = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        handle = made._codelibrary.get_cufunc().handle
+        driver.cuKernelSetAttribute(what, close, handle, cuda.get_current_device().id)
+        _ASKED.add(kernel)
+    kernel[blocks, threads, 0, close](*args)
+
+
+_ASKED: set = set()  # kernels that may have more close by than CLOSE
+
+
 def threads_of(ports: int) -> int:
     """Threads of a block for so many nodes or ports."""
     return min(-(-ports // 32) * 32, THREADS)
@@ -255,18 +399,22 @@ def on_cuda() -> Target:
     if SIMULATED:
         bit_of, count_of, index, row = lowest_bit, set_bits, at, row_of  # type: Any, Any, Any, Any
         wait, pass_by = jit(_wait_simulated), jit(_wait_simulated)
+        sum_of, pair, put_pair, fixed = jit(of), jit(both), jit(put_both), jit(settled)
     else:
         from numba.cuda.extending import intrinsic as on_device
 
         bit_of, count_of = jit(_lowest_on_cuda), jit(_set_on_cuda)
         index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
         wait, pass_by = on_device(_bar_on_cuda("bar.sync")), on_device(_bar_on_cuda("bar.arrive"))
+        sum_of, fixed = on_device(_of), on_device(_settled_on_cuda)
+        pair, put_pair = on_device(_both_on_cuda), on_device(_put_both_on_cuda)
     return Target(jit, {
         add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), clear_in: jit(_clear_in_on_cuda),
         all_of: jit(_all_on_cuda), vote: jit(_vote_simulated if SIMULATED else _vote_on_cuda),
-        some_of: jit(some_of if SIMULATED else _some_on_cuda), wipe: jit(wipe if SIMULATED else _wipe_on_cuda),
+        **{one: jit(one if SIMULATED else there) for one, there in _TOGETHER.items()},
         wait_for_all: wait, go_on: pass_by, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
-        in_turn: jit(_in_turn_on_cuda),
+        in_turn: jit(_in_turn_on_cuda), of: sum_of, both: pair, put_both: put_pair,
+        settled: fixed,
         lowest_bit: bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
     })  # fmt: skip
@@ -303,6 +451,10 @@ def _some_on_cuda(flag):
     return cuda.ballot_sync(0xFFFFFFFF, flag) != 0
 
 
+def _here_on_cuda(flag):
+    return cuda.ballot_sync(cuda.activemask(), flag) != 0
+
+
 def _wipe_on_cuda(array, start, step, count, flag):
     todo = cuda.ballot_sync(0xFFFFFFFF, flag)
     while todo != 0:
@@ -312,6 +464,42 @@ def _wipe_on_cuda(array, start, step, count, flag):
         for k in range(cuda.laneid, count, 32):
             array[first + k * step] = 0
     cuda.syncwarp()
+
+
+def _first_on_cuda(flag):
+    return cuda.ffs(cuda.ballot_sync(0xFFFFFFFF, flag)) - 1
+
+
+def _lane_on_cuda():
+    return cuda.laneid
+
+
+def _lanes_on_cuda():
+    return 32
+
+
+def _from_lane_on_cuda(value, k):
+    return cuda.shfl_sync(0xFFFFFFFF, value, k)
+
+
+def _union_on_cuda(word):
+    for step in (16, 8, 4, 2, 1):
+        word |= np.uint64(cuda.shfl_xor_sync(0xFFFFFFFF, np.int64(word), step))
+    return word
+
+
+def _most_of_on_cuda(value):
+    for step in (16, 8, 4, 2, 1):
+        value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, step))
+    return value
+
+
+# What 32 threads of a device do together: in the simulator, and in a loop, each is alone.
+_TOGETHER = {
+    some_of: _some_on_cuda, some_here: _here_on_cuda, first_of: _first_on_cuda, lane: _lane_on_cuda,
+    lanes: _lanes_on_cuda, from_lane: _from_lane_on_cuda, union_of: _union_on_cuda, most_of: _most_of_on_cuda,
+    wipe: _wipe_on_cuda,
+}  # fmt: skip
 
 
 def _wait_simulated(threads):

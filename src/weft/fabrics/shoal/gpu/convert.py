@@ -4,6 +4,7 @@ import numpy as np
 
 from weft.engine import memory
 from weft.engine.bits import lowest, population
+from weft.engine.device import threads_of
 from weft.engine.jit import kernel, part
 from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import columns as col
@@ -26,7 +27,7 @@ def make_common(plan, shape: Shape) -> Common:
     n, w, row = int(plan.numbers[col.N]), len(plan.shift), int(plan.numbers[col.ROW])
     channels, air = given[1], dev.air_of(plan)
     suits = channels in (1, 2) or channels % dev.PACK == 0
-    quick = int(bool(given[5]) and shape.seats == 64 and suits)
+    quick = int(bool(given[5]) and shape.seats == 64 and suits and given[12] <= 2)
     begin = np.cumsum([w, w, w, w, 4 * n]).tolist()
     dark = np.flatnonzero((plan.first > 0) | (plan.last < n))
     tables = np.concatenate([plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.late]).astype(np.int32)
@@ -34,7 +35,7 @@ def make_common(plan, shape: Shape) -> Common:
     named |= dict(
         rest=int(rested_by(plan.numbers, 0)), seats=shape.seats, room=shape.pool, window=shape.window,
         reserve=shape.reserve, queues=w * row, air=air, wires=channels * n * air,
-        all_lit=int(dark[0]) if len(dark) else w, quick=quick, tables=tables,
+        all_lit=int(dark[0]) if len(dark) else w, quick=quick, apart=threads_of(n), tables=tables,
     )  # fmt: skip
     named |= dev.cell_bits(n, shape) | dev.lay_out(plan, shape).starts
     return Common(**named, **dict(zip(("first", "last", "mirror", "place", "late"), begin, strict=True)))
@@ -64,7 +65,9 @@ def load(plan, state: FastState, shape: Shape, one: Racks) -> None:
     begun = int(state.tally[col.KNOWN_STARTED])
     out.upcoming[:] = out.until[:-1] + np.bincount(plan.src[:begun], minlength=n)
     last = out.upcoming >= out.until[1:]
-    out.due[:] = np.where(last, NEVER, out.start[np.minimum(out.upcoming, max(flows - 1, 0))])
+    following = np.minimum(out.upcoming, max(flows - 1, 0))
+    out.due[:] = np.where(last, NEVER, out.start[following])
+    out.coming[:] = np.concatenate([out.order[following], out.next_dst[following], out.next_size[following]])
     out.release[:flows], out.deliver[:flows] = state.flow[:, col.RELEASE], state.flow[:, col.DELIVER]
     out.after[:flows], out.finish[:flows] = state.flow[:, col.AFTER], state.flow[:, col.FINISH]
     for name in ("waiting", "incast", "inflow", "inflow_since", "inflow_slots", "received", "lengths"):

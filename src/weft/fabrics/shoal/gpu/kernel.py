@@ -6,28 +6,31 @@ import numpy as np
 from numba import cuda, int32, uint32, uint64
 
 from weft.engine.device import (
-    CLOSE, compiled, device, go_on, loop, registers_of, row_of, some_of, threads_of, wait_for_all,
+    close_by, compiled, device, go_on, loop, registers_of, row_of, settled, some_of, threads_of, wait_for_all,
 )  # fmt: skip
+from weft.engine.device import launch as start
 from weft.engine.device import on_device as device_kernel
 from weft.engine.jit import kernel
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, LAST, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD,
-    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, SUMS, VISITS, Common, Racks,
+    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, SUMS, VISITS, KEPT32, KEPT64, Common, Rack,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import begin, has_to_begin, rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
 
 # What a device has as constants: set in the copy that is compiled.
 NUMBERS = (0,) * (len(Common._fields) - 1)
-NEAR64 = NEAR32 = 0  # words of the blocks that are kept close by; none if they do not fit
+NEAR64 = NEAR32 = NEAR = 0  # words of the blocks, and of the tables, that are kept close by; none if they do not fit
+ALL64, ALL32 = 4 * KEPT64, 4 * KEPT32  # words that a thread keeps
+KEPT = 0  # threads of which what they keep lies there, too; none if it does not fit
 
 
 @device
-def rack_of(racks, b, near64, near32):
+def rack_of(racks, b, near64, near32, kept64, kept32):
     """The blocks of rack b."""
-    return Racks(
+    return Rack(
         row_of(racks.u64, b), row_of(racks.u32, b), row_of(racks.leave, b), row_of(racks.leave4, b),
-        row_of(racks.flows, b), near64, near32, row_of(racks.counted, b),
+        row_of(racks.flows, b), near64, near32, row_of(racks.counted, b), kept64, kept32,
     )  # fmt: skip
 
 
@@ -38,8 +41,9 @@ def in_order(plan, racks, stops, orders):
     Every other node, by that order, sends before others have received, if a device lets it.
     """
     acc, sums = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
+    kept64, kept32 = np.zeros(ALL64 * plan.apart, np.uint64), np.zeros(ALL32 * plan.apart, np.uint32)
     for b in range(stops.size):
-        rack = rack_of(racks, b, racks.near64[b], racks.near32[b])
+        rack = rack_of(racks, b, racks.near64[b], racks.near32[b], kept64, kept32)
         tally, total = rack.counted, np.int64(rack.u32[plan.until + plan.n])
         acc[:] = 0
         sums[:] = 0
@@ -83,7 +87,6 @@ def in_order(plan, racks, stops, orders):
 @device
 def side_by_side(tables, racks, stops):
     """The same on a device: a block of threads for every rack."""
-    plan = Common(*NUMBERS, tables)
     b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
     acc, sums = cuda.local.array(ACC, int32), cuda.local.array(2, uint64)
     for k in range(ACC):
@@ -91,14 +94,23 @@ def side_by_side(tables, racks, stops):
     sums[0] = 0
     sums[1] = 0
     near64, near32 = row_of(racks.near64, b), row_of(racks.near32, b)
+    kept64, kept32 = cuda.local.array(ALL64, uint64), cuda.local.array(ALL32, uint32)
+    if KEPT > 0:  # as much as the launch says, in one piece
+        kept64 = settled(cuda.shared.array(0, uint64), NEAR64 + thread)
+        kept32 = settled(cuda.shared.array(0, uint32), 2 * (NEAR64 + ALL64 * KEPT) + thread)
     if NEAR64 > 0:
-        near64 = cuda.shared.array(NEAR64, uint64)
-        near32 = cuda.shared.array(NEAR32, uint32)  # the simulator tells them by the line they stand in
+        near64 = settled(cuda.shared.array(0, uint64), 0)
+        near32 = settled(cuda.shared.array(0, uint32), 2 * NEAR64 + (2 * ALL64 + ALL32) * KEPT)
+        known = settled(cuda.shared.array(0, int32), 2 * NEAR64 + (2 * ALL64 + ALL32) * KEPT + NEAR32)
         for k in range(thread, NEAR64, threads):
             near64[k] = racks.near64[b, k]
         for k in range(thread, NEAR32, threads):
             near32[k] = racks.near32[b, k]
-    rack = rack_of(racks, b, near64, near32)
+        for k in range(thread, NEAR, threads):
+            known[k] = tables[k]
+        tables = known
+    plan = Common(*NUMBERS, tables)
+    rack = rack_of(racks, b, near64, near32, kept64, kept32)
     tally, n, n_of_all = rack.counted, plan.n, -(-plan.n // threads) * threads
     total, stop, slot = np.int64(rack.u32[plan.until + n]), stops[b], tally[SLOT]
     past = slot // plan.epoch - tally[BASE]
@@ -175,17 +187,25 @@ def in_a_loop():
 
 
 @cache
-def on_device(numbers: tuple, near64: int, near32: int):
-    """`side_by_side`, compiled for racks of which `Common` begins with these numbers: kernel[racks, threads](…)."""
-    fits = near64 * 8 + near32 * 4 <= CLOSE
-    names = {"NUMBERS": numbers, "NEAR64": near64 if fits else 0, "NEAR32": near32 if fits else 0}
-    return device_kernel(side_by_side, __name__, names, registers_of(threads_of(numbers[0])))
+def on_device(numbers: tuple, near64: int, near32: int, tables: int):
+    """(`side_by_side`, compiled for racks of which `Common` begins so; bytes that a block of it has close by)."""
+    which = Common._fields.index("apart")
+    threads = kept = numbers[which]
+    close = near64 * 8 + (near32 + tables) * 4
+    if close + threads * 4 * (2 * ALL64 + ALL32) > close_by():
+        numbers, kept = (*numbers[:which], 1, *numbers[which + 1 :]), 0
+    if close > close_by():
+        near64 = near32 = tables = close = 0
+    names = {"NUMBERS": numbers, "NEAR64": near64, "NEAR32": near32, "NEAR": tables, "KEPT": kept}
+    carry = device_kernel(side_by_side, __name__, names, registers_of(threads))
+    return carry, close + kept * 4 * (2 * ALL64 + ALL32)
 
 
 def launch(common, racks, stops) -> None:
     """Let the racks on a device advance to their stops."""
-    carry = on_device(tuple(int(one) for one in common[:-1]), racks.near64.shape[1], racks.near32.shape[1])
-    carry[len(stops), threads_of(common.n)](common.tables, racks, cuda.to_device(stops))
+    numbers, near64, near32 = tuple(int(one) for one in common[:-1]), racks.near64.shape[1], racks.near32.shape[1]
+    carry, close = on_device(numbers, near64, near32, common.tables.size)
+    start(carry, len(stops), threads_of(common.n), close, common.tables, racks, cuda.to_device(stops))
 
 
 def launch_loop(common, racks, stops, rng) -> None:

@@ -29,8 +29,8 @@ NONE = 0xFFFF  # pool: no cell
 MOST_CELLS = 1 << 31  # of a node's flows together: fewer, since pairs and flows count in 32 bits
 
 # A pair is eight words of 32 bits that its source writes, and eight that its destination does.
-SOURCE_WORDS = 4  # of 64 bits: the slot in which it became busy; SEQ and SEEN; NEXT and LEFT; SERVED and TARGET
-SINCE, COUNTS, HEAD, WHOM = range(SOURCE_WORDS)
+SOURCE_WORDS = 4  # of 64 bits: SEQ and SEEN; NEXT and UNSENT; SERVED and TARGET; the slot in which it became busy
+COUNTS, HEAD, WHOM, SINCE = range(SOURCE_WORDS)
 TARGET_WORDS = 4  # WANT and GOT; cells that have not arrived; slot from which the seat may be taken
 ARRIVED, LACKS, RESTED = range(3)
 
@@ -40,6 +40,17 @@ FLOW_WORDS = 16
 RELEASE, DELIVER, AFTER, SIZE, PAIR, DST, FINISH = range(7)
 ORDER, NEXT_DST, START, NEXT_SIZE = 8, 9, 10, 12
 OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
+
+# What a thread keeps close by of each of up to four channels that it works through. When it sends: in words of 32 bits
+# its queue, the feedback that it owes and owed before, the queues that those are about, the seats that may send; in
+# words of 64 bits the first cell, and the words of the pair whose turn it is.
+HOLDS, DEBT, BEFORE, AHEAD, AHEAD_BEFORE, WHO = range(6)
+FIRST, ITS_COUNTS, ITS_HEAD, ITS_WHOM = range(4)
+# When it receives: where on the wire, what the cell is about (see `look`), its queue, what its pair lacks, what its
+# flow lacks; the cell, what its pair has got, the word of `early`, the `leave` of what is said again.
+WIRE, ABOUT, QUEUE, LACKING, LEFT = range(5)
+CELL, GOT, EARLY, LEAVES = range(4)
+KEPT32, KEPT64 = 6, 4
 
 # Why a rack stopped before its time: bits.
 WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG = 1, 2, 4, 8
@@ -94,6 +105,7 @@ class Common(NamedTuple):
     air: int  # delay + 2: slots of which the wire is kept
     wires: int  # channels * n * air
     all_lit: int  # places before it in which every node sends
+    apart: int  # words that lie between two that a thread keeps
     quick: int  # whether four channels are looked at at once: ready queues, up to 64 seats, channels that suit
     # A cell in one word: OWN, its number modulo 2^seq_bits, destination, seat, source (or no bits of it), flow.
     flow_bits: int
@@ -106,8 +118,8 @@ class Common(NamedTuple):
     ends: int  # [h, TARGET_WORDS]
     cells: int  # [RING, q]   the first cells of a queue
     pool: int  # [room, i]    the others
-    used: int  # [x, i]       seats that are taken, or were and nobody has looked
     early: int  # [h, window / 64]
+    used: int  # [x, i]       seats that are taken, or were and nobody has looked
     inflow_since: int  # [i]
     inflow_slots: int  # [i]
     # u32
@@ -117,13 +129,11 @@ class Common(NamedTuple):
     spill: int  # [q]         first and last of the rest of a queue, in the pool of i
     after_pool: int  # [room, i]  the next in its queue, or in the list of free ones
     free: int  # [3, i]       first free of the pool; how many were never used; how many are in use
-    upcoming: int  # [i]      place in the order of its next flow
-    until: int  # [n + 1]     where those of i begin in that order
-    incast: int  # [j]        living pairs towards j
-    inflow: int  # [j]        unfinished flows towards j
+    until: int  # [n + 1]     where the flows of i begin in the order by source
     told: int  # [i]          feedback that was given an epoch ago on the self-mirrored link
     left: int  # [i]          1 + seat of the own cell that left on the self-mirrored link now
-    said: int  # [v, a, c, i] the wire: feedback, first of the cell that came last, then what is said again
+    inflow: int  # [j]        unfinished flows towards j
+    upcoming: int  # [i]      place in the order by source of its next flow …
     # near64
     able: int  # [x, i]       seats with cells left to release
     due: int  # [i]           slot in which the next flow starts
@@ -133,6 +143,9 @@ class Common(NamedTuple):
     received: int  # [i]
     departed: int  # [i]      cells sent, modulo 2^32
     ended: int  # [i]         pairs towards i that ended in the last slot
+    incast: int  # [j]        living pairs towards j
+    coming: int  # [3, i]     … which it is, its destination and its cells
+    said: int  # [v, a, c, i] the wire: feedback, first of the cell that came last, then what is said again
     # tables, int32
     first: int  # [w]         shift comes before it
     last: int  # [w]
@@ -153,6 +166,21 @@ class Racks(NamedTuple):
     near64: np.ndarray  # what a slot looks at most often: a device keeps it close by, if it fits
     near32: np.ndarray
     counted: np.ndarray  # int64, see COUNT
+
+
+class Rack(NamedTuple):
+    """The blocks of one rack, and what a thread keeps."""
+
+    u64: np.ndarray
+    u32: np.ndarray
+    leave: np.ndarray
+    leave4: np.ndarray
+    flows: np.ndarray
+    near64: np.ndarray
+    near32: np.ndarray
+    counted: np.ndarray
+    kept64: np.ndarray  # [(c * KEPT64 + k) * apart]
+    kept32: np.ndarray
 
 
 class View(NamedTuple):
@@ -195,6 +223,7 @@ class View(NamedTuple):
     inflow_since: np.ndarray
     inflow_slots: np.ndarray
     upcoming: np.ndarray
+    coming: np.ndarray
     until: np.ndarray
     release: np.ndarray  # uint32 [f], but of a flow that is `next` of its pair
     deliver: np.ndarray
@@ -233,15 +262,15 @@ def lay_out(plan, shape: Shape) -> Layout:
     q, k, wire, groups = w * row, seats * n, air * channels * n, seats // 64
     blocks = {
         "u64": dict(
-            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, cells=RING * q, pool=pool * n, used=groups * n,
-            early=k * window // 64, inflow_since=n, inflow_slots=n,
+            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, cells=RING * q, pool=pool * n, early=k * window // 64,
+            used=groups * n, inflow_since=n, inflow_slots=n,
         ),
         "u32": dict(
-            held=q, owed=q, past=(v - 1) * q, spill=q, after_pool=pool * n, free=3 * n, upcoming=n, until=n + 1,
-            incast=n, inflow=n, told=n, left=n, said=v * wire,
+            held=q, owed=q, past=(v - 1) * q, spill=q, after_pool=pool * n, free=3 * n, until=n + 1, told=n, left=n,
+            inflow=n, upcoming=n,
         ),
         "near64": dict(able=groups * n, due=n, what=wire),
-        "near32": dict(waiting=n, received=n, departed=n, ended=n),
+        "near32": dict(waiting=n, received=n, departed=n, ended=n, incast=n, coming=3 * n, said=v * wire),
     }  # fmt: skip
     starts, sizes = dict[str, int](), dict[str, tuple[int, type]]()
     for block, arrays in blocks.items():
@@ -291,15 +320,16 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         after_pool=some("u32", "after_pool", pool * n), free=some("u32", "free", 3 * n),
         used=some("u64", "used", groups * n), early=some("u64", "early", k * shape.window // 64), leave=one.leave,
         told=some("u32", "told", n), left=some("u32", "left", n), able=some("near64", "able", groups * n),
-        since=pairs.view(np.int64)[SINCE::4], seq=pair32[2::8], seen=pair32[3::8], next=pair32[4::8],
-        unsent=pair32[5::8], served=pair32[6::8], target=pair32[7::8], want=end32[0::8], got=end32[1::8],
+        since=pairs.view(np.int64)[SINCE::4], seq=pair32[0::8], seen=pair32[1::8], next=pair32[2::8],
+        unsent=pair32[3::8], served=pair32[4::8], target=pair32[5::8], want=end32[0::8], got=end32[1::8],
         undelivered=end32[2::8], rested=ends.view(np.int64)[RESTED::4], waiting=some("near32", "waiting", n),
         received=some("near32", "received", n), departed=some("near32", "departed", n),
         ended=some("near32", "ended", n),
         due=some("near64", "due", n).view(np.int64), what=some("near64", "what", wire),
-        said=some("u32", "said", v * wire), incast=some("u32", "incast", n), inflow=some("u32", "inflow", n),
+        said=some("near32", "said", v * wire), incast=some("near32", "incast", n), inflow=some("u32", "inflow", n),
         inflow_since=some("u64", "inflow_since", n).view(np.int64),
         inflow_slots=some("u64", "inflow_slots", n).view(np.int64), upcoming=some("u32", "upcoming", n),
+        coming=some("near32", "coming", 3 * n),
         until=some("u32", "until", n + 1), release=flow32[RELEASE::16], deliver=flow32[DELIVER::16],
         after=flow32[AFTER::16], size=flow32[SIZE::16], pair=flow32[PAIR::16], dst=flow32[DST::16],
         finish=flow64[FINISH // 2 :: 8], order=flow32[ORDER::16],

@@ -12,20 +12,28 @@ needs none that it waits for: so what four channels will look at is asked for at
 
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
-from weft.engine.device import add_to, at, device, lowest_bit, set_bits, some_of, wipe
+from weft.engine.device import (
+    add_to, at, both, device, first_of, from_lane, lane, lanes, lowest_bit, most_of, of, put_both, set_bits,
+    some_here, some_of, union_of, wipe,
+)  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    AFTER, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, COUNTS, DELIVER, DELIVERED, EMPTY, FINISH, FINISHED, FLOW_WORDS,
-    FORWARDED, HEAD, HEAD_SHIFT, LACKS, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, LOCAL_BIT,
-    LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ORDER,
-    OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RESTED, RING, SAID_SHIFT,
-    SEAT_BITS, SEAT_SHIFT, SINCE, SIZE, SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS,
-    WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHOM,
+    ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, BEFORE, CELL, COUNTS, DEBT, DELIVER,
+    DELIVERED, EARLY, EMPTY, FINISH, FINISHED, FIRST, FLOW_WORDS, FORWARDED, GOT, HEAD, HEAD_SHIFT, HOLDS,
+    ITS_COUNTS, ITS_HEAD, ITS_WHOM, KEPT32, KEPT64, LACKING, LACKS, LEAVES, LEFT, LENGTH, LENGTHS, LENGTH_0,
+    LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NEXT_DST, NEXT_SIZE,
+    NODE_BITS, NONE, OF_SEAT, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE, READY_BITS, READY_SHIFT,
+    RELAYED, RELEASE, RESTED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SINCE, SIZE, SOURCE_WORDS, START, STOP,
+    TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO, WHOM, WIRE,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
 
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
+_N, _I, _15, _31, _LENGTH = np.uint32(0), np.uint32(1), np.uint32(15), np.uint32(31), np.uint32(LENGTH)
+_BUSY = np.uint32(LENGTH | READY_BITS << READY_SHIFT)  # of a queue's word: it has cells, or had flows that were ready
+_7S, _8S = np.uint32(0x7F7F7F7F), np.uint32(0x80808080)
+_LATEST = np.int32(LATEST)
 _LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
 NEVER = 1 << 62  # later than anything
 # leave, with 1 added so that nothing is negative
@@ -80,22 +88,27 @@ def own_cell(plan, f, i, seat, d, number):
 
 
 @device
-def subflow(plan, seat, p, i):
-    """Where `leave` has the subflow of that seat of i over place p."""
-    return (((p // PACK) * plan.seats + seat) * plan.n + i) * PACK + p % PACK
+def four_of(plan, seat, p, i):
+    """Where `leave4` has the subflows of that seat of i over place p and those beside it."""
+    return (np.int64(np.uint32(p) // np.uint32(PACK)) * plan.seats + seat) * plan.n + i
 
 
 @device
-def nth_bit(word, k):
-    """Index of the set bit of a word that has k set bits below it."""
-    low = set_bits(word & _LOW)
-    where, part = (np.int64(32), np.uint32(word >> _32)) if k >= low else (np.int64(0), np.uint32(word & _LOW))
-    k = k - low if k >= low else k
-    for step in (16, 8, 4, 2, 1):
-        below = set_bits(np.uint64(part & np.uint32((1 << step) - 1)))
-        if k >= below:
-            k, where, part = k - below, where + step, np.uint32(part >> np.uint32(step))
-    return where
+def subflow(plan, seat, p, i):
+    """Where `leave` has the subflow of that seat of i over place p."""
+    return four_of(plan, seat, p, i) * PACK + np.int64(np.uint32(p) % np.uint32(PACK))
+
+
+@device
+def kept32(plan, c, k):
+    """Where a thread keeps the k-th word of 32 bits of its c-th channel."""
+    return np.uint64((c * KEPT32 + k) * plan.apart)
+
+
+@device
+def kept64(plan, c, k):
+    """Where it keeps the k-th word of 64 bits."""
+    return np.uint64((c * KEPT64 + k) * plan.apart)
 
 
 # ---------------------------------------------------------------- queues
@@ -144,51 +157,39 @@ def move_up(plan, rack, q, i, head):
 
 
 @device
-def find_seat(plan, rack, i, d, slot):
-    """(seat of the living pair from i to d, or -1; the first seat that is vacant), after looking who has rested."""
+def find_seat(plan, rack, i, d, slot, mine):
+    """(seat of the living pair from i to d, or -1; the first seat that is vacant), after looking who has rested.
+
+    On a device 32 threads come here together with the same i and d, each for some of the seats; `mine` is one of them.
+    """
     n, u64, found, vacant = plan.n, rack.u64, np.int64(-1), np.int64(-1)
     for x in range(plan.seats // 64):
-        word = u64[at(plan.used, x * n + i)]
-        todo, kept = word, word
-        while todo != 0:  # four at a time: a device waits for the first, and the others come with it
-            a, todo = lowest_bit(todo), todo & todo - _1
-            b, todo = lowest_bit(todo) if todo != 0 else a, todo & todo - _1 if todo != 0 else todo
-            c, todo = lowest_bit(todo) if todo != 0 else b, todo & todo - _1 if todo != 0 else todo
-            k, todo = lowest_bit(todo) if todo != 0 else c, todo & todo - _1 if todo != 0 else todo
-            first = x * 64 * n + i
-            to_a, by_a = whom_and_when(plan, rack, first + a * n)
-            to_b, by_b = whom_and_when(plan, rack, first + b * n)
-            to_c, by_c = whom_and_when(plan, rack, first + c * n)
-            to_k, by_k = whom_and_when(plan, rack, first + k * n)
-            found = x * 64 + a if to_a == d and by_a == NEVER else found
-            found = x * 64 + b if to_b == d and by_b == NEVER else found
-            found = x * 64 + c if to_c == d and by_c == NEVER else found
-            found = x * 64 + k if to_k == d and by_k == NEVER else found
-            kept &= ~(_1 << np.uint64(a)) if by_a <= slot else _ALL
-            kept &= ~(_1 << np.uint64(b)) if by_b <= slot else _ALL
-            kept &= ~(_1 << np.uint64(c)) if by_c <= slot else _ALL
-            kept &= ~(_1 << np.uint64(k)) if by_k <= slot else _ALL
-        if kept != word:
-            u64[at(plan.used, x * n + i)] = kept
-        if vacant < 0 and kept != _ALL:
-            vacant = x * 64 + lowest_bit(~kept)
-    return found, vacant
+        word, gone = u64[at(plan.used, x * n + i)], _0
+        for k in range(lane(), 32, lanes()):  # two at a time: a device waits for the first, and the other comes with it
+            low, high = _1 << np.uint64(k), _1 << np.uint64(k + 32)
+            first = (x * 64 + k) * n + i
+            to, by = whom_and_when(plan, rack, first, word & low != 0)
+            to_far, by_far = whom_and_when(plan, rack, first + 32 * n, word & high != 0)
+            found = x * 64 + k if to == d and by == NEVER else found
+            found = x * 64 + k + 32 if to_far == d and by_far == NEVER else found
+            gone |= (low if by <= slot else _0) | (high if by_far <= slot else _0)
+        word &= ~union_of(gone)
+        if mine:
+            u64[at(plan.used, x * n + i)] = word
+        if vacant < 0 and word != _ALL:
+            vacant = x * 64 + lowest_bit(~word)
+    return most_of(found), vacant
 
 
 @device
-def whom_and_when(plan, rack, h):
-    """(destination of pair h, slot from which its seat may be taken)."""
+def whom_and_when(plan, rack, h, used):
+    """(destination of pair h, slot from which its seat may be taken): of no meaning if the seat is not in use."""
+    if not used:
+        return np.int64(-1), np.int64(NEVER)
     return (
         np.int64(rack.u64[at(plan.pairs, h * SOURCE_WORDS + WHOM)] >> _32),
         np.int64(rack.u64[at(plan.ends, h * TARGET_WORDS + RESTED)]),
     )
-
-
-@device
-def moment(rack, x):
-    """The slot in which the x-th flow by source starts."""
-    k = x * FLOW_WORDS + START
-    return np.int64(rack.flows[at(k, 0)]) | np.int64(rack.flows[at(k, 1)]) << 32
 
 
 @device
@@ -201,51 +202,54 @@ def has_to_begin(plan, rack, i, slot):
 def begin(plan, rack, i, mine, slot, acc):
     """Let node i say which pairs towards it have ended, and start every flow whose slot has come.
 
-    mine: whether there is such a node: on a device, all threads of a warp come here together.
+    mine: whether there is such a node: on a device, all threads of a warp come here together, and help each other to
+    find a seat.
     """
-    due = False
+    due, n = False, plan.n
     if mine:
         ended = np.int64(rack.near32[at(plan.ended, i)])
         if ended > 0:
-            add_to(rack.u32, at(plan.incast, i), np.uint32(-ended))
+            add_to(rack.near32, at(plan.incast, i), np.uint32(-ended))
             rack.near32[at(plan.ended, i)] = 0
         due = np.int64(rack.near64[at(plan.due, i)]) <= slot
-    step, fours = plan.seats * plan.n, (plan.epoch * plan.channels + PACK - 1) // PACK
+    step, fours = plan.seats * n, (plan.epoch * plan.channels + PACK - 1) // PACK
     while some_of(due):
-        seat = start_flow(plan, rack, i, slot, acc) if due else np.int64(-1)
-        wipe(rack.leave4, seat * plan.n + i, step, fours, seat >= 0)  # NOW: the seat may have been another's
+        whose = first_of(due)
+        d = np.int64(rack.near32[at(plan.coming, n + i)]) if due else np.int64(0)
+        turn = due and lane() == whose
+        seat, vacant = find_seat(plan, rack, from_lane(np.int64(i), whose), from_lane(d, whose), slot, turn)
+        new = start_flow(plan, rack, i, d, slot, seat, vacant, acc) if turn else np.int64(-1)
+        wipe(rack.leave4, new * n + i, step, fours, new >= 0)  # NOW: the seat may have been another's
         due = due and np.int64(rack.near64[at(plan.due, i)]) <= slot
 
 
 @device
-def start_flow(plan, rack, i, slot, acc):
-    """Start the next flow of node i; returns the seat of its pair if that is new, else -1."""
-    n, seats, u32, u64, flows, near64 = plan.n, plan.seats, rack.u32, rack.u64, rack.flows, rack.near64
-    x = np.int64(u32[at(plan.upcoming, i)])
-    f, d, cells = (
-        np.int64(flows[at(x * FLOW_WORDS, ORDER)]),
-        np.int64(flows[at(x * FLOW_WORDS, NEXT_DST)]),
-        np.int64(flows[at(x * FLOW_WORDS, NEXT_SIZE)]),
-    )
-    x += 1
-    following = np.int64(NEVER)
-    if x < np.int64(u32[at(plan.until, i + 1)]):
-        following = moment(rack, x)
-    seat, vacant = find_seat(plan, rack, i, d, slot)
+def start_flow(plan, rack, i, d, slot, seat, vacant, acc):
+    """Start the next flow of node i, to d, whose pair has a seat, or -1; returns the vacant one if it takes that."""
+    n, seats, u32, u64, flows = plan.n, plan.seats, rack.u32, rack.u64, rack.flows
+    near32, near64 = rack.near32, rack.near64
+    f, cells = np.int64(near32[at(plan.coming, i)]), np.int64(near32[at(plan.coming, 2 * n + i)])
+    x = np.int64(u32[at(plan.upcoming, i)]) + 1
+    y = min(x, flows.size // FLOW_WORDS - 1) * FLOW_WORDS  # what comes next, asked for early
+    end, late = np.int64(rack.u32[at(plan.until, i + 1)]), flows[at(y, START + 1)]
+    following, next_f, next_d, next_cells = (
+        flows[at(y, START)], flows[at(y, ORDER)], flows[at(y, NEXT_DST)], flows[at(y, NEXT_SIZE)],
+    )  # fmt: skip
     new = np.int64(-1)
+    h = (seat if seat >= 0 else vacant) * n + i
+    s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
+    whom = np.uint64(d << 32)
     if seat < 0:
         seat, new = vacant, vacant
-        h = seat * n + i
         u64[at(plan.used, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
-        s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
-        u64[at(s, COUNTS)], u64[at(s, WHOM)] = _0, np.uint64(d << 32)
-        u64[at(r, ARRIVED)], u64[at(r, LACKS)], u64[at(r, RESTED)] = _0, _0, np.uint64(NEVER)
-        add_to(u32, at(plan.incast, d), np.uint32(1))
-    h = seat * n + i
-    s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
+        u64[at(s, COUNTS)] = _0
+        u64[at(r, ARRIVED)], u64[at(r, LACKS)], u64[at(r, RESTED)] = _0, np.uint64(cells), np.uint64(NEVER)
+        add_to(near32, at(plan.incast, d), np.uint32(1))
+    else:
+        whom = u64[at(s, WHOM)]
+        add_to(u64, at(r, LACKS), np.uint64(cells))
     flows[at(f * FLOW_WORDS, RELEASE)], flows[at(f * FLOW_WORDS, DELIVER)] = cells, cells
     flows[at(f * FLOW_WORDS, PAIR)] = seat << OF_SEAT | i
-    whom = u64[at(s, WHOM)]
     if whom & _LOW == 0:  # nothing left to release: it becomes busy now
         near64[at(plan.able, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
         u64[at(s, SINCE)] = np.uint64(slot)
@@ -254,12 +258,13 @@ def start_flow(plan, rack, i, slot, acc):
         u64[at(s, HEAD)] = np.uint64(cells << 32 | f)
     else:
         join(plan, rack, s, f, cells)
-    u64[at(r, LACKS)] += np.uint64(cells)
     if u32[at(plan.inflow, d)] == 0:
         u64[at(plan.inflow_since, d)] = np.uint64(slot)
     add_to(u32, at(plan.inflow, d), np.uint32(1))
     u32[at(plan.upcoming, i)] = x
-    near64[at(plan.due, i)] = np.uint64(following)
+    near32[at(plan.coming, i)], near32[at(plan.coming, n + i)] = next_f, next_d
+    near32[at(plan.coming, 2 * n + i)] = next_cells
+    near64[at(plan.due, i)] = np.uint64(following) | np.uint64(late) << _32 if x < end else np.uint64(NEVER)
     vacant = 0
     for g in range(seats // 64):
         vacant += 64 - set_bits(u64[at(plan.used, g * n + i)])
@@ -288,39 +293,43 @@ def join(plan, rack, s, f, cells):
         served = f
     flows[at(f * FLOW_WORDS, AFTER)] = flows[at(k * FLOW_WORDS, AFTER)]
     flows[at(k * FLOW_WORDS, AFTER)] = f
-    follow(rack, s, whom, served)
-
-
-@device
-def follow(rack, s, whom, served):
-    """The flow behind `served` is the one whose turn it is."""
-    u64, flows = rack.u64, rack.flows
-    f = np.int64(flows[at(served * FLOW_WORDS, AFTER)])
+    u64[at(s, HEAD)] = behind(rack, served)
     u64[at(s, WHOM)] = whom & ~_LOW | np.uint64(served + 1)
-    u64[at(s, HEAD)] = np.uint64(np.int64(flows[at(f * FLOW_WORDS, RELEASE)]) << 32 | f)
 
 
 @device
-def next_flow(plan, rack, s):
-    """Take a cell of a pair from the flow whose turn it is, see `rules.next_flow`; (the flow, whether any is left)."""
+def behind(rack, served):
+    """The word of the flow behind `served`, whose turn it is: which, and what it has left."""
+    f = np.int64(rack.flows[at(served * FLOW_WORDS, AFTER)])
+    return np.uint64(np.int64(rack.flows[at(f * FLOW_WORDS, RELEASE)]) << 32 | f)
+
+
+@device
+def next_flow(plan, rack, s, head, whom):
+    """Take a cell of the pair whose words begin at s from the flow whose turn it is, see `rules.next_flow`.
+
+    Returns its words HEAD and WHOM, of which only the second is written; the flow is that of `head`, and some cell is
+    left if the lower half of WHOM is not 0.
+    """
     u64, flows = rack.u64, rack.flows
-    whom, head = u64[at(s, WHOM)], u64[at(s, HEAD)]
-    before, f, left = np.int64(whom & _LOW) - 1, np.int64(head & _LOW), np.int64(head >> _32) - 1
-    some = True
-    if left == 0:
-        flows[at(f * FLOW_WORDS, RELEASE)] = 0
-        if f == before:
-            u64[at(s, WHOM)] = whom & ~_LOW
-            some = False
-        else:
-            flows[at(before * FLOW_WORDS, AFTER)] = flows[at(f * FLOW_WORDS, AFTER)]
-            follow(rack, s, whom, before)
-    elif f == before or plan.shortest:  # it is the next again
-        u64[at(s, HEAD)] = np.uint64(left << 32 | f)
+    before, f, left = np.uint32(whom), np.uint32(head), np.uint32(head >> _32)
+    alone = np.int64(f) + 1 == np.int64(before)
+    if left > 1 and (alone or plan.shortest):  # it is the next again
+        head -= _1 << _32
     else:
-        flows[at(f * FLOW_WORDS, RELEASE)] = left
-        follow(rack, s, whom, f)
-    return f, some
+        left = np.uint32(left - np.uint32(1))
+        served, flow = np.int64(before) - 1, np.int64(f)
+        flows[at(flow * FLOW_WORDS, RELEASE)] = left
+        whom &= ~_LOW
+        if left == 0 and not alone:
+            flows[at(served * FLOW_WORDS, AFTER)] = flows[at(flow * FLOW_WORDS, AFTER)]
+        if left != 0:
+            served = flow
+        if left != 0 or not alone:
+            whom |= np.uint64(served + 1)
+            head = behind(rack, served)
+        u64[at(s, WHOM)] = whom
+    return head, whom
 
 
 @device
@@ -338,109 +347,106 @@ def may_send(plan, rack, i, p, group, limit):
 
 
 @device
-def scan(plan, rack, i, p, could, low, high):
-    """Which of the seats that are set in `could` may send on each of four channels from place p on: eq. (2).
-
-    Four words; bit k stands for the k-th of those seats. low, high: four numbers of 16 bits, each 1 + its limit + 2^15;
-    what is compared with them is 1 + a time, 2^15 at most, so nothing is borrowed and bit 15 of a difference tells.
-    """
-    n = plan.n
-    first, skip = (p // PACK) * plan.seats * n + i, np.uint64(16 * (p % PACK))
-    a, b, c, d, todo, done = _0, _0, _0, _0, could, np.int64(0)
-    never = np.uint64(0x8000800080008000)
-    while todo != 0:
-        m01, m23, k = np.uint32(0), np.uint32(0), np.int64(0)
-        while todo != 0 and k < 16:  # four at a time: a device waits for the first, and the others come with it
-            w0 = rack.leave4[at(first, lowest_bit(todo) * n)]
-            w1, w2, w3 = never, never, never
-            todo &= todo - _1
+def leaves(plan, rack, first, todo):
+    """The `leave` of four channels of the first four seats of `todo`: (four words, the bits of the seats, the rest)."""
+    n, leave4 = plan.n, rack.leave4
+    w0, w1, w2, w3, b0, b1, b2, b3 = _0, _0, _0, _0, _N, _N, _N, _N
+    if todo != 0:
+        w0 = leave4[at(first, lowest_of(todo) * n)]
+        b0, todo = lowest_alone(todo), without_lowest(todo)
+        if todo != 0:
+            w1 = leave4[at(first, lowest_of(todo) * n)]
+            b1, todo = lowest_alone(todo), without_lowest(todo)
             if todo != 0:
-                w1 = rack.leave4[at(first, lowest_bit(todo) * n)]
-                todo &= todo - _1
-            if todo != 0:
-                w2 = rack.leave4[at(first, lowest_bit(todo) * n)]
-                todo &= todo - _1
-            if todo != 0:
-                w3 = rack.leave4[at(first, lowest_bit(todo) * n)]
-                todo &= todo - _1
-            if plan.channels % PACK != 0:
-                w0, w1, w2, w3 = w0 >> skip, w1 >> skip, w2 >> skip, w3 >> skip
-            m01 = beside(beside(beside(beside(m01, low, w0), low, w1), low, w2), low, w3)
-            m23 = beside(
-                beside(beside(beside(m23, high, w0 >> _32), high, w1 >> _32), high, w2 >> _32), high, w3 >> _32
-            )
-            k += 4
-        m01, m23 = np.uint32(m01 >> np.uint32(16 - k)), np.uint32(m23 >> np.uint32(16 - k))
-        move = np.uint64(done)
-        a, b = a | np.uint64(m01 & np.uint32(0xFFFF)) << move, b | np.uint64(m01 >> np.uint32(16)) << move
-        c, d = c | np.uint64(m23 & np.uint32(0xFFFF)) << move, d | np.uint64(m23 >> np.uint32(16)) << move
-        done += 16
-    return a, b, c, d
+                w2 = leave4[at(first, lowest_of(todo) * n)]
+                b2, todo = lowest_alone(todo), without_lowest(todo)
+                if todo != 0:
+                    w3 = leave4[at(first, lowest_of(todo) * n)]
+                    b3, todo = lowest_alone(todo), without_lowest(todo)
+    return w0, w1, w2, w3, b0, b1, b2, b3, todo
 
 
 @device
-def beside(bits, limits, word):
-    """Put the two bits of a comparison before those of the comparisons before."""
-    return np.uint32(bits >> np.uint32(1) & np.uint32(0x7FFF7FFF)) | np.uint32(
-        np.uint32(limits - np.uint32(word)) & np.uint32(0x80008000)
-    )
+def lowest_alone(word):
+    """The lowest bit of a uint32, alone."""
+    return np.uint32(word & (~word + np.int64(1)))
+
+
+@device
+def without_lowest(word):
+    """A uint32 without its lowest bit."""
+    return np.uint32(word & (np.int64(word) - 1))
+
+
+@device
+def lowest_of(word):
+    """Index of the lowest bit of a uint32 that is not zero."""
+    return lowest_bit(np.uint64(word))
+
+
+@device
+def compare(low, high, skip, word, bit, m0, m1, m2, m3):
+    """Add a seat to the sets of those that may send on four channels, where eq. (2) holds.
+
+    low, high: four numbers of 16 bits, each 1 + its limit + 2^15; what is compared with them is 1 + a time, 2^15 at
+    most, so nothing is borrowed and bit 15 of a difference tells.
+    """
+    word >>= np.uint64(skip)
+    a, b = np.uint32(low - np.uint32(word)), np.uint32(high - np.uint32(word >> _32))
+    return (
+        np.uint32(m0 | bit * (a >> _15 & _I)), np.uint32(m1 | bit * (a >> _31)),
+        np.uint32(m2 | bit * (b >> _15 & _I)), np.uint32(m3 | bit * (b >> _31)),
+    )  # fmt: skip
 
 
 @device
 def limit_of(e, holds):
-    """What a channel is compared with in `scan`."""
-    return min(e + (np.int64(holds) & LENGTH), LATEST) + 1 + 0x8000
+    """What a channel is compared with in `compare`."""
+    return np.uint32(min(np.int32(e + np.int32(holds & _LENGTH)), _LATEST) + np.int32(1 + 0x8000))
 
 
 @device
-def release(plan, rack, i, p, seat, acc):
-    """Let the pair in that seat of i release a cell for place p; returns the cell."""
-    u64, n = rack.u64, plan.n
-    h = seat * n + i
-    s = plan.pairs + h * SOURCE_WORDS
-    counts = u64[at(s, COUNTS)]
+def chosen(holds, who):
+    """The seat of `who` whose turn it is in a queue, -1 if it has a local cell or nobody is in `who`."""
+    turn = np.uint32(holds >> np.uint32(TURN_SHIFT))
+    later = np.uint32(who & np.uint32(0xFFFFFFFF) << (turn if turn < 32 else _N))
+    found = lowest_of(later if later != 0 else who)
+    return np.int32(found) if who != 0 and holds & np.uint32(LOCAL_BIT) == 0 else np.int32(-1)
+
+
+@device
+def words_of(plan, rack, i, seat):
+    """(COUNTS, HEAD, WHOM) of the pair in that seat of i; zeros if it is -1."""
+    counts, head, whom = _0, _0, _0
+    if seat >= 0:
+        s, u64 = (seat * plan.n + i) * SOURCE_WORDS, rack.u64
+        counts, head = both(u64, of(plan.pairs + COUNTS, s))
+        whom = u64[of(plan.pairs + WHOM, s)]
+    return counts, head, whom
+
+
+@device
+def release(plan, rack, i, p, seat, counts, head, whom, acc):
+    """Let the pair in that seat of i release a cell for place p; returns the cell and what its words are then."""
+    u64, h = rack.u64, seat * plan.n + i
+    s, f, d = plan.pairs + h * SOURCE_WORDS, head & _LOW, np.int64(whom >> _32)
     number, seen = np.int64(counts & _LOW), np.int64(counts >> _32)
-    d = np.int64(u64[at(s, WHOM)] >> _32)
-    f, some = next_flow(plan, rack, s)
-    if number - seen >= plan.window - 4 * plan.channels:
+    head, whom = next_flow(plan, rack, s, head, whom)
+    if np.uint32(number - seen) >= np.uint32(plan.window - 4 * plan.channels):
         seen = np.int64(u64[at(plan.ends, h * TARGET_WORDS + ARRIVED)] & _LOW)
-        if number - seen >= plan.window - 4 * plan.channels:
+        if np.uint32(number - seen) >= np.uint32(plan.window - 4 * plan.channels):
             acc[STOP] |= WANTS_WINDOW
-    u64[at(s, COUNTS)] = np.uint64(seen << 32 | number + 1)
+        counts = np.uint64(seen << 32 | number)
+    counts += _1
+    put_both(u64, of(plan.pairs + COUNTS, h * SOURCE_WORDS), counts, head)
     rack.leave[at(subflow(plan, seat, p, i), 0)] = GONE
-    if not some:
-        rack.near64[at(plan.able, (seat >> 6) * n + i)] &= ~(_1 << np.uint64(seat & 63))
-    return own_cell(plan, f, i, seat, d, number)
+    return own_cell(plan, np.int64(f), i, seat, d, number), counts, head, whom
 
 
 @device
 def age_of(plan, rack, i, seat, slot):
     """For how many slots the pair in that seat of i has been busy."""
     return slot - np.int64(rack.u64[at(plan.pairs, (seat * plan.n + i) * SOURCE_WORDS + SINCE)])
-
-
-@device
-def let_one_go(plan, rack, i, p, slot, holds, could, who, acc):
-    """Let node i release a cell for place p, in turn: (the cell, or none; its seat; its bit in `who`).
-
-    could, who: as in `scan`.
-    """
-    length, turn, interval = holds & LENGTH, holds >> TURN_SHIFT, plan.age_interval
-    turn = turn if turn < plan.seats else 0
-    rank, todo = np.uint64(set_bits(could & (_1 << np.uint64(turn)) - _1)), who
-    seat, bit = np.int64(0), _0
-    while todo != 0:  # who releases is settled here, and the cell released below, by all threads at once
-        behind = todo & _ALL << rank
-        k = lowest_bit(behind if behind != 0 else todo)
-        seat, bit = nth_bit(could, k), _1 << np.uint64(k)
-        todo &= ~bit
-        if length <= 1 or not too_young(length, age_of(plan, rack, i, seat, slot), plan.aged * interval, interval):
-            todo = _0
-        else:
-            bit = _0
-    if bit == 0:
-        return _ALL, seat, bit
-    return release(plan, rack, i, p, seat, acc), seat, bit
 
 
 @device
@@ -468,7 +474,11 @@ def let_go(plan, rack, i, p, q, slot, e, holds, acc):
                     continue
             if too_young(seen, age_of(plan, rack, i, seat, slot), plan.aged * interval, interval):
                 continue
-            append(plan, rack, q, i, length + released, head, release(plan, rack, i, p, seat, acc), acc)
+            counts, first, whom = words_of(plan, rack, i, seat)
+            cell, _, _, whom = release(plan, rack, i, p, seat, counts, first, whom, acc)
+            if whom & _LOW == 0:
+                rack.near64[at(plan.able, (seat >> 6) * plan.n + i)] &= ~(_1 << np.uint64(seat & 63))
+            append(plan, rack, q, i, length + released, head, cell, acc)
             released += 1
             turn = seat + 1
             if ready_queues:
@@ -495,28 +505,21 @@ def note_waiting(plan, rack, i, more, length, acc):
 @device
 def ahead_in(plan, rack, debt, i):
     """Cells and flows before one that comes to the queue which a feedback that node i owes is about."""
-    there = np.int64(rack.u32[at(plan.held, (np.int64(debt) & PLACE_BITS) * plan.row + i)])  # whether or not it owes
-    return np.uint32((there & LENGTH) + (there >> READY_SHIFT & READY_BITS))
-
-
-@device
-def report(plan, rack, debt, ahead, i, base, now):
-    """What node i says of a feedback that it owes: 1 + the seat, and the epoch from which it may send again.
-
-    ahead: what `ahead_in` said before the slot; queues of the slot, from place `base` on, have changed since.
-    """
     if debt == 0:
-        return np.int64(0)
-    if base <= debt & PLACE_BITS < base + plan.channels:
-        ahead = ahead_in(plan, rack, debt, i)
-    when = max(min(now + np.int64(ahead) + (debt >> ANSWER_SHIFT & ANSWER_BITS), LATEST), 0)
-    return ((debt >> SEAT_SHIFT & SEAT_BITS) + 1) << SAID_SHIFT | when
+        return _N
+    place = np.int64(debt) & PLACE_BITS
+    return cells_and_flows(rack.u32[at(plan.held, at(place * plan.row, i))])
 
 
 @device
-def first_cell(plan, rack, q, holds):
-    """The first cell of queue q; of no meaning if it has none."""
-    return rack.u64[at(plan.cells, (np.int64(holds) >> HEAD_SHIFT & RING - 1) * plan.queues + q)]
+def report(debt, ahead, now):
+    """What a node says of a feedback that it owes: 1 + the seat, and the epoch from which it may send again."""
+    if debt == 0:
+        return _N
+    wait = np.int32(np.int32(ahead) + np.int32(debt >> np.uint32(ANSWER_SHIFT) & np.uint32(ANSWER_BITS)))
+    when = max(min(np.int32(np.int32(now) + wait), _LATEST), np.int32(0))
+    seat = np.uint32((debt >> np.uint32(SEAT_SHIFT) & np.uint32(SEAT_BITS)) + np.uint32(1))
+    return np.uint32(seat << np.uint32(SAID_SHIFT) | np.uint32(when))
 
 
 @device
@@ -538,51 +541,16 @@ def any_able(plan, rack, i):
 def send(plan, rack, i, slot, e, base, place, acc):
     """Let node i work through its channels: what it sends goes onto the wire.
 
-    e: the epoch, from BASE on; base: the first place of the slot; place: where the wire of this slot begins.
+    e: the epoch, from BASE on; base: the first place of the slot; place: where the wire of this slot begins. Where
+    nothing is special, four channels at once.
     """
-    for c in range(0, plan.channels, 4):
-        send_four(plan, rack, i, slot, e, base, base + c, place + c, min(plan.channels - c, 4), acc)
-
-
-@device
-def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
-    """Let node i work through up to four channels, from place p on."""
-    u32, more = rack.u32, plan.feedback - 1
-    q0 = at(p * plan.row, i)
-    q1 = at(q0, (plan.row if many > 1 else 0))
-    q2 = at(q0, (2 * plan.row if many > 2 else 0))
-    q3 = at(q0, (3 * plan.row if many > 3 else 0))
-    h0, h1, h2, h3 = u32[at(plan.held, q0)], u32[at(plan.held, q1)], u32[at(plan.held, q2)], u32[at(plan.held, q3)]
-    d0, d1, d2, d3 = u32[at(plan.owed, q0)], u32[at(plan.owed, q1)], u32[at(plan.owed, q2)], u32[at(plan.owed, q3)]
-    none = np.uint32(0)
-    g0, g1, g2, g3, s0, s1, s2, s3 = none, none, none, none, none, none, none, none
-    if more > 0:
-        g0, g1, g2, g3 = (
-            u32[at(plan.past, q0)], u32[at(plan.past, q1)], u32[at(plan.past, q2)], u32[at(plan.past, q3)]
-        )  # fmt: skip
-    could, w0, w1, w2, w3 = _0, _0, _0, _0, _0
-    c0, c1, c2, c3 = _0, _0, _0, _0
-    if plan.quick:
-        could = rack.near64[at(plan.able, i)]
-    r0, r1 = ahead_in(plan, rack, d0, i), ahead_in(plan, rack, d1, i)
-    r2, r3 = ahead_in(plan, rack, d2, i), ahead_in(plan, rack, d3, i)
-    if more > 0:
-        s0, s1 = ahead_in(plan, rack, g0, i), ahead_in(plan, rack, g1, i)
-        s2, s3 = ahead_in(plan, rack, g2, i), ahead_in(plan, rack, g3, i)
-    if plan.quick:
-        c0, c1 = first_cell(plan, rack, q0, h0), first_cell(plan, rack, q1, h1)
-        c2, c3 = first_cell(plan, rack, q2, h2), first_cell(plan, rack, q3, h3)
-        low = np.uint32(limit_of(e, h0) | limit_of(e, h1) << 16)
-        high = np.uint32(limit_of(e, h2) | limit_of(e, h3) << 16)
-        w0, w1, w2, w3 = scan(plan, rack, i, p, could, low, high)
-    now = e - plan.answer_offset
-    x, q = at(place * plan.n, i), q0
-    for k in range(many):
-        gone = serve(plan, rack, i, slot, e, now, base, p + k, q, x, h0, d0, g0, r0, s0, could, w0, c0, acc)
-        h0, h1, h2, d0, d1, d2, g0, g1, g2 = h1, h2, h3, d1, d2, d3, g1, g2, g3
-        r0, r1, r2, s0, s1, s2, c0, c1, c2 = r1, r2, r3, s1, s2, s3, c1, c2, c3
-        w0, w1, w2, w3 = w1 & ~gone, w2 & ~gone, w3 & ~gone, w3
-        x, q = at(x, plan.n), at(q, plan.row)
+    special = base <= plan.self_place < base + plan.channels
+    if plan.quick and not special and rack.near64[at(plan.able, i)] >> _32 == 0:
+        for c in range(0, plan.channels, 4):
+            send_four(plan, rack, i, slot, e, base, base + c, place + c, min(plan.channels - c, 4), acc)
+        return
+    for c in range(plan.channels):
+        serve(plan, rack, i, slot, e, base, base + c, at((base + c) * plan.row, i), at((place + c) * plan.n, i), acc)
 
 
 @device
@@ -590,59 +558,317 @@ def say_nothing(plan, rack, x):
     """Leave the wire at x empty."""
     rack.near64[at(plan.what, x)] = _ALL
     for y in range(plan.feedback):
-        rack.u32[at(plan.said, y * plan.wires + x)] = 0
+        rack.near32[at(plan.said, y * plan.wires + x)] = 0
+
+
+# ---------------------------------------------------------------- four channels at once
 
 
 @device
-def serve(plan, rack, i, slot, e, now, base, p, q, x, holds, debt, before, ahead, ahead_before, could, who, first, acc):
-    """Let node i send in place p; returns which of the seats of `could`, as bits of `who`, have nothing left.
+def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
+    """Let node i, whose pairs with cells left sit in the first 32 seats, work through up to four channels from p on.
 
-    holds, debt, before, first: what lies at its queue q, and the first cell there; x: where on the wire.
+    A device waits long for what is far, and asks for the next only when it needs none that it waits for. So all that
+    the channels look at is asked for in two goes, the words of the pairs whose turn it will be among the second. It is
+    kept close by; if an earlier channel changes what a later one was told, that is led to it.
     """
-    n, u32, near32, near64 = plan.n, rack.u32, rack.near32, rack.near64
-    holds, debt, before = np.int64(holds), np.int64(debt), np.int64(before)
-    more, self_place, ready_queues, queues, gone = (
-        plan.feedback - 1,
-        plan.self_place,
-        plan.ready_queues,
-        plan.queues,
-        _0,
-    )
+    u32, near32, near64, n = rack.u32, rack.near32, rack.near64, plan.n
+    q0 = at(p * plan.row, i)
+    q1, q2, q3 = at(q0, plan.row), at(q0, 2 * plan.row), at(q0, 3 * plan.row)
+    could, first = np.uint32(near64[at(plan.able, i)]), at(four_of(plan, 0, p, i), 0)
+    w0, w1, w2, w3, b0, b1, b2, b3, todo = leaves(plan, rack, first, could)
+    w4, w5, w6, w7, b4, b5, b6, b7, todo = leaves(plan, rack, first, todo)
+    h0, d0 = u32[of(plan.held, q0)], u32[of(plan.owed, q0)]
+    h1, h2, h3, d1, d2, d3, g0, g1, g2, g3 = _N, _N, _N, _N, _N, _N, _N, _N, _N, _N
+    if many > 1:
+        h1, d1 = u32[of(plan.held, q1)], u32[of(plan.owed, q1)]
+    if many > 2:
+        h2, h3, d2, d3 = u32[of(plan.held, q2)], u32[of(plan.held, q3)], u32[of(plan.owed, q2)], u32[of(plan.owed, q3)]
+    if plan.feedback > 1:
+        g0 = u32[of(plan.past, q0)]
+        if many > 1:
+            g1 = u32[of(plan.past, q1)]
+        if many > 2:
+            g2, g3 = u32[of(plan.past, q2)], u32[of(plan.past, q3)]
+    waiting = np.int32(near32[at(plan.waiting, i)])
+    if not some_here((could | d0 | d1 | d2 | d3 | g0 | g1 | g2 | g3 | (h0 | h1 | h2 | h3) & _BUSY) != 0):
+        for c in range(many):
+            say_nothing(plan, rack, at((place + c) * n, i))
+        return
+
+    m0, m1, m2, m3 = _N, _N, _N, _N
+    if could != 0:
+        skip = np.int64(16 * (p % PACK)) if plan.channels % PACK != 0 else np.int64(0)
+        low = np.uint32(limit_of(e, h0) | limit_of(e, h1) << np.uint32(16))
+        high = np.uint32(limit_of(e, h2) | limit_of(e, h3) << np.uint32(16))
+        m0, m1, m2, m3 = compare(low, high, skip, w0, b0, m0, m1, m2, m3)
+        m0, m1, m2, m3 = compare(low, high, skip, w1, b1, m0, m1, m2, m3)
+        m0, m1, m2, m3 = compare(low, high, skip, w2, b2, m0, m1, m2, m3)
+        m0, m1, m2, m3 = compare(low, high, skip, w3, b3, m0, m1, m2, m3)
+        if b4 != 0:
+            m0, m1, m2, m3 = compare(low, high, skip, w4, b4, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, w5, b5, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, w6, b6, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, w7, b7, m0, m1, m2, m3)
+        while todo != 0:
+            w0, w1, w2, w3, b0, b1, b2, b3, todo = leaves(plan, rack, first, todo)
+            m0, m1, m2, m3 = compare(low, high, skip, w0, b0, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, w1, b1, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, w2, b2, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, w3, b3, m0, m1, m2, m3)
+
+    keep_known(plan, rack, 0, many, h0, d0, g0, m0)
+    keep_known(plan, rack, 1, many, h1, d1, g1, m1)
+    keep_known(plan, rack, 2, many, h2, d2, g2, m2)
+    keep_known(plan, rack, 3, many, h3, d3, g3, m3)
+    k0, k1, k2, k3 = chosen(h0, m0), chosen(h1, m1), chosen(h2, m2), chosen(h3, m3)
+    n0, f0, a0 = words_of(plan, rack, i, np.int64(k0))
+    n1, f1, a1 = words_of(plan, rack, i, np.int64(k1))
+    n2, f2, a2 = words_of(plan, rack, i, np.int64(k2))
+    n3, f3, a3 = words_of(plan, rack, i, np.int64(k3))
+    c0, c1 = first_cell(plan, rack, q0, h0), first_cell(plan, rack, q1, h1)
+    c2, c3 = first_cell(plan, rack, q2, h2), first_cell(plan, rack, q3, h3)
+    r0, r1 = there_of(plan, rack, d0, i), there_of(plan, rack, d1, i)
+    r2, r3 = there_of(plan, rack, d2, i), there_of(plan, rack, d3, i)
+    s0, s1 = there_of(plan, rack, g0, i), there_of(plan, rack, g1, i)
+    s2, s3 = there_of(plan, rack, g2, i), there_of(plan, rack, g3, i)
+    keep_asked(plan, rack, 0, many, r0, s0, c0, n0, f0, a0)
+    keep_asked(plan, rack, 1, many, r1, s1, c1, n1, f1, a1)
+    keep_asked(plan, rack, 2, many, r2, s2, c2, n2, f2, a2)
+    keep_asked(plan, rack, 3, many, r3, s3, c3, n3, f3, a3)
+
+    seats = np.uint32((k0 & 0xFF) | (k1 & 0xFF) << 8 | (k2 & 0xFF) << 16 | (k3 & 0xFF) << 24)  # 0xFF: none
+    links = np.uint32(0x03020100)  # where each finds the words of its pair
+    now, x, q, left = np.int32(e - plan.answer_offset), at(place * n, i), q0, could
+    for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
+        left, waiting, links = work(
+            plan, rack, i, slot, now, base, p, c, many, q, x, seats, links, left, waiting, acc
+        )  # fmt: skip
+        x, q = at(x, n), at(q, plan.row)
+    if left != could:
+        near64[at(plan.able, i)] = np.uint64(left)
+    near32[at(plan.waiting, i)] = waiting
+
+
+@device
+def first_cell(plan, rack, q, holds):
+    """The first cell of queue q; of no meaning if it has none."""
+    return rack.u64[of(plan.cells, head_of(holds) * plan.queues + q)] if holds & _LENGTH != 0 else _ALL
+
+
+@device
+def there_of(plan, rack, debt, i):
+    """The queue that a feedback which node i owes is about; of no meaning if there is none."""
+    return rack.u32[of(plan.held, queue_about(plan, debt, i))] if debt != 0 else _N
+
+
+@device
+def keep_known(plan, rack, c, many, holds, debt, before, who):
+    """Keep close by what is known of the c-th channel first."""
+    if c < many:
+        close32 = rack.kept32
+        close32[kept32(plan, c, HOLDS)], close32[kept32(plan, c, DEBT)] = holds, debt
+        close32[kept32(plan, c, WHO)] = who
+        if plan.feedback > 1:
+            close32[kept32(plan, c, BEFORE)] = before
+
+
+@device
+def keep_asked(plan, rack, c, many, ahead, ahead_before, cell, counts, head, whom):
+    """Keep close by what was asked for then."""
+    if c < many:
+        close32, close64 = rack.kept32, rack.kept64
+        close64[kept64(plan, c, ITS_COUNTS)] = counts
+        close64[kept64(plan, c, ITS_HEAD)], close64[kept64(plan, c, ITS_WHOM)] = head, whom
+        close64[kept64(plan, c, FIRST)], close32[kept32(plan, c, AHEAD)] = cell, ahead
+        if plan.feedback > 1:
+            close32[kept32(plan, c, AHEAD_BEFORE)] = ahead_before
+
+
+@device
+def linked(links, seats, seat, c):
+    """`links` when the words of the pair in that seat lie at the c-th channel: its bytes where `seats` has the seat."""
+    differ = np.uint32(seats ^ np.uint32(np.uint32(seat) * np.uint32(0x01010101)))
+    some = np.uint32((differ & _7S) + _7S | differ) & _8S  # bit 7 of bytes that differ
+    same = np.uint32((some ^ _8S) >> np.uint32(7)) * np.uint32(0xFF)
+    return np.uint32(links & ~np.uint32(same) | np.uint32(c) * np.uint32(0x01010101) & np.uint32(same))
+
+
+@device
+def queue_about(plan, debt, i):
+    """The queue of node i that a feedback which it owes is about."""
+    return (np.int64(debt) & PLACE_BITS) * plan.row + i
+
+
+@device
+def cells_and_flows(there):
+    """Cells and flows before one that comes to a queue of which this is the word."""
+    return np.uint32((there & _LENGTH) + (there >> np.uint32(READY_SHIFT) & np.uint32(READY_BITS)))
+
+
+@device
+def ahead_now(plan, rack, debt, c, k, i, base, p, many):
+    """Cells and flows before one that came to the queue of a debt: kept as k-th word, unless it is of this slot."""
+    place = np.int64(debt & np.uint32(PLACE_BITS))
+    among = np.uint32(place - p)
+    if among < many:
+        return cells_and_flows(rack.kept32[kept32(plan, np.int64(among), HOLDS)])
+    if plan.channels > 4 and base <= place < base + plan.channels:
+        return ahead_in(plan, rack, debt, i)
+    return cells_and_flows(rack.kept32[kept32(plan, c, k)])
+
+
+@device
+def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, links, left, waiting, acc):
+    """Let node i send in place first + c, the c-th of the channels that `send_four` works through.
+
+    q: its queue; x: where on the wire; seats: whose turn it is, a byte each; links: at which of the channels the words
+    of those pairs lie; left: seats with cells left. Returns `left`, `waiting` and `links` as they are then.
+    """
+    p, u32, near32, near64 = np.int64(np.int32(first + c)), rack.u32, rack.near32, rack.near64
+    close32, close64 = rack.kept32, rack.kept64
+    found, debt, before = close32[kept32(plan, c, HOLDS)], close32[kept32(plan, c, DEBT)], _N
+    if plan.feedback > 1:
+        before = close32[kept32(plan, c, BEFORE)]
+    if not lit(plan, p, i) or (left | debt | before | found & _BUSY) == 0:
+        say_nothing(plan, rack, x)
+        return left, waiting, links
+    length = np.uint32(found & _LENGTH)
+    note_visit(rack, np.int64(length), acc)
+
+    # Who may release a cell, and does.
+    who = np.uint32(close32[kept32(plan, c, WHO)] & left)
+    holds = np.uint32(found & ~np.uint32(READY_BITS << READY_SHIFT))
+    holds = np.uint32(holds | np.uint32(set_bits(np.uint64(who))) << np.uint32(READY_SHIFT))
+    cell = close64[kept64(plan, c, FIRST)]
+    seat = np.int32(np.int8(seats >> np.uint32(8 * c) & np.uint32(0xFF)))
+    if seat >= 0:
+        there = np.int64(links >> np.uint32(8 * c) & np.uint32(3))
+        counts, head = close64[kept64(plan, there, ITS_COUNTS)], close64[kept64(plan, there, ITS_HEAD)]
+        whom = close64[kept64(plan, there, ITS_WHOM)]
+        young = length > 1 and is_young(plan, np.int64(length), age_of(plan, rack, i, np.int64(seat), slot))
+        if young or np.uint32(who >> np.uint32(seat)) & _I == 0:  # not the one after all
+            seat = next_chosen(plan, rack, i, slot, holds, who)
+            counts, head, whom = words_of(plan, rack, i, np.int64(seat))
+        if seat >= 0:
+            fresh, counts, head, whom = release(plan, rack, i, p, np.int64(seat), counts, head, whom, acc)
+            close64[kept64(plan, c, ITS_COUNTS)], close64[kept64(plan, c, ITS_HEAD)] = counts, head
+            close64[kept64(plan, c, ITS_WHOM)] = whom
+            links = linked(links, seats, seat, c)
+            if whom & _LOW == 0:
+                left = np.uint32(left & ~(_I << np.uint32(seat)))
+            waiting = np.int32(waiting + np.int32(1))
+            acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
+            acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
+            holds = np.uint32((holds & np.uint32((1 << TURN_SHIFT) - 1)) + np.uint32(1) - np.uint32(1 << READY_SHIFT))
+            holds = np.uint32(holds | np.uint32(LOCAL_BIT) | np.uint32(seat + np.int32(1)) << np.uint32(TURN_SHIFT))
+            if length > 0:
+                append(plan, rack, q, i, np.int64(length), head_of(holds), fresh, acc)
+            else:
+                cell = fresh
+
+    # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
+    close32[kept32(plan, c, HOLDS)] = holds
+    if plan.feedback > 1:
+        if before != debt:
+            u32[of(plan.past, q)] = debt
+        ahead = _N
+        if before != 0:
+            ahead = ahead_now(plan, rack, before, c, AHEAD_BEFORE, i, base, first, many)
+        near32[at(plan.said, plan.wires + x)] = report(before, ahead, now)
+    ahead = _N
+    if debt != 0:
+        u32[of(plan.owed, q)] = 0
+        ahead = ahead_now(plan, rack, debt, c, AHEAD, i, base, first, many)
+    near32[at(plan.said, x)] = report(debt, ahead, now)
+
+    # The cell.
+    count = np.uint32(holds & _LENGTH)
+    if count > 0:
+        turn = np.uint32(holds >> np.uint32(HEAD_SHIFT) & np.uint32(RING - 1))
+        if count > RING:
+            move_up(plan, rack, q, i, np.int64(turn))
+        waiting = np.int32(waiting - np.int32(1))
+        near32[at(plan.departed, i)] += np.uint32(1)
+        turn = np.uint32(turn + _I & np.uint32(RING - 1)) if count > 1 else _N
+        holds = np.uint32((holds & ~np.uint32((RING - 1) << HEAD_SHIFT)) - _I | turn << np.uint32(HEAD_SHIFT))
+        if cell & _OWN != 0:
+            holds = np.uint32(holds & ~np.uint32(LOCAL_BIT))
+            acc[LOCAL] += 1
+            if end_of(plan, cell) == facing(i, np.int64(plan.tables[at(p, 0)]), plan.n):
+                rack.leave[at(subflow(plan, seat_of(plan, cell), p, i), 0)] = NOW
+        else:
+            acc[FORWARDED] += 1
+        close32[kept32(plan, c, HOLDS)] = holds
+    near64[at(plan.what, x)] = cell if count > 0 else _ALL
+    if holds != found:
+        u32[of(plan.held, q)] = holds
+    return left, waiting, links
+
+
+@device
+def head_of(holds):
+    """Where in its ring the first cell of a queue is."""
+    return np.int64(holds >> np.uint32(HEAD_SHIFT) & np.uint32(RING - 1))
+
+
+@device
+def is_young(plan, length, age):
+    """§3.3.3 for a queue of that length, see `rules.too_young`."""
+    return too_young(length, age, plan.aged * plan.age_interval, plan.age_interval)
+
+
+@device
+def next_chosen(plan, rack, i, slot, holds, who):
+    """The seat of `who` whose turn it is and that may use the queue, or -1."""
+    length, turn = np.int64(holds & _LENGTH), np.int64(holds >> np.uint32(TURN_SHIFT))
+    todo, found = np.int64(who), np.int32(-1)
+    while todo != 0:
+        later = todo >> (turn if turn < 32 else 0) << (turn if turn < 32 else 0)
+        seat = lowest_bit(np.uint64(later if later != 0 else todo))
+        todo &= ~(1 << seat)
+        if length <= 1 or not is_young(plan, length, age_of(plan, rack, i, seat, slot)):
+            found = np.int32(seat)
+            todo = np.int64(0)
+    return found
+
+
+# ---------------------------------------------------------------- any channel, by itself
+
+
+@device
+def say(plan, rack, debt, i, now):
+    """What node i says of a feedback that it owes."""
+    return report(np.uint32(debt), ahead_in(plan, rack, debt, i), now)
+
+
+@device
+def serve(plan, rack, i, slot, e, base, p, q, x, acc):
+    """Let node i send in place p: q is its queue, x where on the wire."""
+    n, u32, near32, near64, now = plan.n, rack.u32, rack.near32, rack.near64, e - plan.answer_offset
+    more, ready_queues, queues = plan.feedback - 1, plan.ready_queues, plan.queues
     if not lit(plan, p, i):
         say_nothing(plan, rack, x)
-        return gone
-    here = p == self_place
+        return
+    here = p == plan.self_place
     if here:
         u32[at(plan.left, i)] = 0
-    owes = (debt | before) != 0
-    for y in range(1, more):
+    holds, debt = np.int64(u32[at(plan.held, q)]), np.int64(u32[at(plan.owed, q)])
+    owes = debt != 0
+    for y in range(more):
         owes |= u32[at(plan.past, y * queues + q)] != 0
     if here and more == 0:
         owes |= u32[at(plan.told, i)] != 0
     active = any_able(plan, rack, i)
     if not (active or owes or holds & (LENGTH | READY_BITS << READY_SHIFT) != 0):
         say_nothing(plan, rack, x)
-        return gone
+        return
     length, found = holds & LENGTH, holds
     note_visit(rack, length, acc)
 
     # Who may release a cell, and does.
     holds &= ~(READY_BITS << READY_SHIFT)
-    fresh = _ALL  # the cell that was released, if it is known and not yet in the queue
-    if plan.quick:
-        ready = set_bits(who)
-        holds |= ready << READY_SHIFT
-        if ready > 0 and holds & LOCAL_BIT == 0:
-            fresh, seat, bit = let_one_go(plan, rack, i, p, slot, holds, could, who, acc)
-            if bit != 0:
-                if near64[at(plan.able, i)] >> np.uint64(seat) & _1 == 0:
-                    gone = bit
-                note_waiting(plan, rack, i, 1, length + 1, acc)
-                holds = (holds & ((1 << TURN_SHIFT) - 1)) + 1 - (1 << READY_SHIFT)
-                holds |= LOCAL_BIT | seat + 1 << TURN_SHIFT
-                if length > 0:
-                    append(plan, rack, q, i, length, holds >> HEAD_SHIFT & RING - 1, fresh, acc)
-    elif active:
+    if active:
         limit, ready = min(e + length, LATEST) if ready_queues else np.int64(LATEST), np.int64(0)
         for g in range(plan.seats >> 6):
             ready += set_bits(may_send(plan, rack, i, p, g, limit))
@@ -652,40 +878,31 @@ def serve(plan, rack, i, slot, e, now, base, p, q, x, holds, debt, before, ahead
             holds = let_go(plan, rack, i, p, q, slot, e, holds, acc)
     if holds != found:
         u32[at(plan.held, q)] = holds
-        found = holds
 
     # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-    if more > 0:
-        if before != debt:
-            u32[at(plan.past, q)] = debt
-        u32[at(plan.said, plan.wires + x)] = report(plan, rack, before, ahead_before, i, base, now)
-        kept = before
-        for y in range(1, more):
-            earlier = np.int64(u32[at(plan.past, y * queues + q)])
-            if earlier != kept:
-                u32[at(plan.past, y * queues + q)] = kept
-            words = report(plan, rack, earlier, ahead_in(plan, rack, earlier, i), i, base, now)
-            u32[at(plan.said, (y + 1) * plan.wires + x)] = words
-            kept = earlier
+    kept = debt
+    for y in range(more):
+        earlier = np.int64(u32[at(plan.past, y * queues + q)])
+        if earlier != kept:
+            u32[at(plan.past, y * queues + q)] = kept
+        near32[at(plan.said, (y + 1) * plan.wires + x)] = say(plan, rack, earlier, i, now)
+        kept = earlier
     if debt != 0:
         u32[at(plan.owed, q)] = 0
     if here and more == 0:
         again = np.int64(u32[at(plan.told, i)])
         u32[at(plan.told, i)] = debt
         if debt == 0:
-            debt, ahead = again, ahead_in(plan, rack, again, i)
-    u32[at(plan.said, x)] = report(plan, rack, debt, ahead, i, base, now)
+            debt = again
+    near32[at(plan.said, x)] = say(plan, rack, debt, i, now)
 
     # The cell.
     count = holds & LENGTH
     if count == 0:
         near64[at(plan.what, x)] = _ALL
-        return gone
+        return
     head = holds >> HEAD_SHIFT & RING - 1
-    if plan.quick:
-        word = first if length > 0 else fresh
-    else:
-        word = rack.u64[at(plan.cells, head * queues + q)]
+    word = rack.u64[at(plan.cells, head * queues + q)]
     if count > RING:
         move_up(plan, rack, q, i, head)
     near64[at(plan.what, x)] = word
@@ -703,22 +920,17 @@ def serve(plan, rack, i, slot, e, now, base, p, q, x, holds, debt, before, ahead
     else:
         acc[FORWARDED] += 1
     u32[at(plan.held, q)] = holds
-    return gone
 
 
 @device
 def note_visit(rack, length, acc):
     """Count a visit to a queue, by its length."""
     acc[VISITS] += 1
-    if length == 0:
-        acc[LENGTH_0] += 1
-    elif length == 1:
-        acc[LENGTH_1] += 1
-    elif length == 2:
-        acc[LENGTH_2] += 1
-    elif length == 3:
-        acc[LENGTH_3] += 1
-    else:
+    acc[LENGTH_0] += np.int32(length == 0)
+    acc[LENGTH_1] += np.int32(length == 1)
+    acc[LENGTH_2] += np.int32(length == 2)
+    acc[LENGTH_3] += np.int32(length == 3)
+    if length > 3:
         add_to(rack.counted, LENGTHS + min(length, 255), 1)
 
 
@@ -752,140 +964,167 @@ def place_of(plan, j, d):
 def wire(plan, p, j, start):
     """Where on the wire that begins at `start` is what node j gets in place p, or -1."""
     i = peer(plan, p, j)
-    return at((start + p) * plan.n, i) if i >= 0 else np.int64(-1)
+    return np.int32(at((start + p) * plan.n, i)) if i >= 0 else np.int32(-1)
 
 
 @device
-def look(plan, rack, j, x):
-    """What a cell on the wire at x is about: its queue if it goes on; if it has arrived, its pair, counted behind them.
+def cell_at(plan, rack, x):
+    """The cell on the wire at x, if there is one."""
+    return rack.near64[at(plan.what, x)] if x >= 0 else _ALL
+
+
+@device
+def look(plan, rack, j, word):
+    """What a cell that came to j is about: its queue if it goes on; if it has arrived, its pair, counted behind them.
 
     -1 if there is none.
     """
-    word = rack.near64[at(plan.what, max(x, 0))]
-    if x < 0 or word == _ALL:
-        return np.int64(-1)
+    if word == _ALL:
+        return np.int32(-1)
     d = end_of(plan, word)
-    return place_of(plan, j, d) * plan.row + j if d != j else plan.queues + pair_of(plan, rack, word)
+    about = place_of(plan, j, d) * plan.row + j if d != j else plan.queues + pair_of(plan, rack, word)
+    return np.int32(about)
 
 
 @device
-def ask(plan, rack, about, x):
-    """What lies where a cell on the wire at x goes, see `look`.
-
-    The word of its queue; what its pair has got, and lacks; what its flow lacks; the word of `early` that has its bit.
-    What it does not need is asked for as well: a device that does not ask waits no less.
-    """
-    word, h = rack.near64[at(plan.what, max(x, 0))], max(about - plan.queues, 0)
-    f, r = np.int64(flow_of(plan, word)) if about >= plan.queues else np.int64(0), plan.ends + h * TARGET_WORDS
-    k = (seq_of(plan, word) & plan.window - 1) >> 6 if about >= plan.queues else np.int64(0)
-    return (
-        rack.u32[at(plan.held, about if 0 <= about < plan.queues else 0)], rack.u64[at(r, ARRIVED)],
-        np.uint32(rack.u64[at(r, LACKS)]), rack.flows[at(f * FLOW_WORDS, DELIVER)],
-        rack.u64[at(plan.early, h * (plan.window >> 6) + k)],
-    )  # fmt: skip
+def early_word(plan, h, word):
+    """Which word of `early` has the bit of a cell of pair h."""
+    return h * (plan.window >> 6) + ((seq_of(plan, word) & plan.window - 1) >> 6)
 
 
 @device
 def heard(plan, rack, x, y):
     """The y-th feedback on the wire at x, or 0."""
-    return rack.u32[at(plan.said, y * plan.wires + x)] if x >= 0 and y < plan.feedback else np.uint32(0)
+    return rack.near32[at(plan.said, y * plan.wires + x)] if x >= 0 and y < plan.feedback else _N
 
 
 @device
-def in_time(plan, rack, j, p, note):
-    """A feedback that was sent in place p to j, or 0 if its subflow waits for news of a later cell."""
-    r, seat = np.int64(plan.tables[at(plan.mirror, p)]), (np.int64(note) >> SAID_SHIFT) - 1
-    gone = rack.leave[at(subflow(plan, max(seat, 0), max(r, 0), j), 0)] == GONE  # asked for in any case, as in `ask`
-    return np.uint32(0) if gone else np.uint32(note)
+def in_time(plan, rack, j, r, note):
+    """A feedback to j on a subflow over place r, or 0 if that waits for news of a later cell."""
+    if note == 0:
+        return _N
+    seat = np.int64(note >> np.uint32(SAID_SHIFT)) - 1
+    return _N if rack.leave[at(subflow(plan, seat, r, j), 0)] == GONE else np.uint32(note)
 
 
 @device
 def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     """Let node j take in what was sent to it on up to four channels.
 
-    What lies where they go is asked for at once. If two of them go to one queue, or are of one pair, the second looks
-    again.
+    What lies where they go is asked for at once, and kept close by. If two of them go to one queue, or are of one pair,
+    the second asks again.
     """
-    p0 = base + channel_in_turn(turn, base, plan.self_place, plan.channels)
-    p1 = base + channel_in_turn(turn + 1, base, plan.self_place, plan.channels) if many > 1 else p0
-    p2 = base + channel_in_turn(turn + 2, base, plan.self_place, plan.channels) if many > 2 else p0
-    p3 = base + channel_in_turn(turn + 3, base, plan.self_place, plan.channels) if many > 3 else p0
-    start, none = place - base, np.int64(-1)
-    x0, x1 = wire(plan, p0, j, start), wire(plan, p1, j, start) if many > 1 else none
-    x2, x3 = wire(plan, p2, j, start) if many > 2 else none, wire(plan, p3, j, start) if many > 3 else none
-    t0, t1 = heard(plan, rack, x0, 0), heard(plan, rack, x1, 0)
-    t2, t3 = heard(plan, rack, x2, 0), heard(plan, rack, x3, 0)
-    u0, u1 = heard(plan, rack, x0, 1), heard(plan, rack, x1, 1)
-    u2, u3 = heard(plan, rack, x2, 1), heard(plan, rack, x3, 1)
-    k0, k1, k2, k3 = look(plan, rack, j, x0), look(plan, rack, j, x1), look(plan, rack, j, x2), look(plan, rack, j, x3)
-    v0, a0, l0, y0, b0 = ask(plan, rack, k0, x0)
-    v1, a1, l1, y1, b1 = ask(plan, rack, k1, x1)
-    v2, a2, l2, y2, b2 = ask(plan, rack, k2, x2)
-    v3, a3, l3, y3, b3 = ask(plan, rack, k3, x3)
-    if plan.feedback > 1:
-        u0, u1 = in_time(plan, rack, j, p0, u0), in_time(plan, rack, j, p1, u1)
-        u2, u3 = in_time(plan, rack, j, p2, u2), in_time(plan, rack, j, p3, u3)
-    again = (2 if k1 == k0 else 0) | (4 if (k2 == k0) | (k2 == k1) else 0)
-    again |= 8 if (k3 == k0) | (k3 == k1) | (k3 == k2) else 0
-    for k in range(many):
-        if again >> k & 1 != 0 and k0 >= 0:
-            v0, a0, l0, y0, b0 = ask(plan, rack, k0, x0)
-        if x0 >= 0:
-            p = base + channel_in_turn(turn + k, base, plan.self_place, plan.channels)
-            take_in(plan, rack, j, slot, p, x0, np.int64(t0), np.int64(u0), k0, np.int64(v0), a0, l0, y0, b0, acc, sums)
-        x0, x1, x2, t0, t1, t2, u0, u1, u2, k0, k1, k2 = x1, x2, x3, t1, t2, t3, u1, u2, u3, k1, k2, k3
-        v0, v1, v2, a0, a1, a2, l0, l1, l2 = v1, v2, v3, a1, a2, a3, l1, l2, l3
-        y0, y1, y2, b0, b1, b2 = y1, y2, y3, b1, b2, b3
+    start = place - base
+    x0, c0, n0 = sent_to(plan, rack, j, base, start, turn, 0, many)
+    x1, c1, n1 = sent_to(plan, rack, j, base, start, turn, 1, many)
+    x2, c2, n2 = sent_to(plan, rack, j, base, start, turn, 2, many)
+    x3, c3, n3 = sent_to(plan, rack, j, base, start, turn, 3, many)
+    if not some_here(c0 & c1 & c2 & c3 != _ALL or n0 | n1 | n2 | n3 != 0):
+        return
+    k0, e0 = led_to(plan, rack, j, base, turn, c0, x0)
+    k1, e1 = led_to(plan, rack, j, base, turn + 1, c1, x1)
+    k2, e2 = led_to(plan, rack, j, base, turn + 2, c2, x2)
+    k3, e3 = led_to(plan, rack, j, base, turn + 3, c3, x3)
+    q0, g0, r0, l0, w0 = ask(plan, rack, k0, c0)
+    q1, g1, r1, l1, w1 = ask(plan, rack, k1, c1)
+    q2, g2, r2, l2, w2 = ask(plan, rack, k2, c2)
+    q3, g3, r3, l3, w3 = ask(plan, rack, k3, c3)
+    keep_received(plan, rack, 0, many, x0, c0, k0, e0, q0, g0, r0, l0, w0)
+    keep_received(plan, rack, 1, many, x1, c1, k1, e1, q1, g1, r1, l1, w1)
+    keep_received(plan, rack, 2, many, x2, c2, k2, e2, q2, g2, r2, l2, w2)
+    keep_received(plan, rack, 3, many, x3, c3, k3, e3, q3, g3, r3, l3, w3)
+    twice = np.int32(k1 == k0) << 1 | np.int32((k2 == k0) | (k2 == k1)) << 2
+    twice |= np.int32((k3 == k0) | (k3 == k1) | (k3 == k2)) << 3
+    waiting = np.int32(rack.near32[at(plan.waiting, j)])
+
+    for k in range(many):  # a loop, or the kernel would outgrow the cache of instructions
+        p = place_in_turn(plan, base, turn + k)
+        r = np.int64(plan.tables[at(plan.mirror, p)])
+        take_notes(plan, rack, j, k, r, np.int32(rack.kept32[kept32(plan, k, WIRE)]), p == plan.self_place)
+        waiting = take_in(plan, rack, j, slot, p, r, k, twice >> k & 1 != 0, waiting, acc, sums)
+    rack.near32[at(plan.waiting, j)] = waiting
 
 
 @device
-def take_in(plan, rack, j, slot, p, x, last, before, about, holds, counts, lacks, left, early, acc, sums):
-    """Let node j take in what is on the wire at x, sent in place p.
+def place_in_turn(plan, base, turn):
+    """The place that is received as `turn`-th of those from base on."""
+    return np.int64(np.int32(base + channel_in_turn(turn, base, plan.self_place, plan.channels)))
 
-    last, before: feedback, the second unless it is too late; about: see `look`; what follows: see `ask`.
+
+@device
+def sent_to(plan, rack, j, base, start, turn, k, many):
+    """What node j gets as k-th of many: (where on the wire, or -1; the cell; 0 if nothing is said to it)."""
+    x, cell, notes = np.int32(-1), _ALL, _N
+    if k < many:
+        x = wire(plan, place_in_turn(plan, base, turn + k), j, start)
+        cell = cell_at(plan, rack, x)
+        for y in range(plan.feedback):
+            notes |= heard(plan, rack, x, y)
+    return x, cell, notes
+
+
+@device
+def led_to(plan, rack, j, base, turn, cell, x):
+    """(What a cell is about, see `look`; the `leave` of the subflow of which something is said again, or 0)."""
+    leave, echo = _0, heard(plan, rack, x, 1)
+    if echo != 0:
+        r = np.int64(plan.tables[at(plan.mirror, place_in_turn(plan, base, turn))])
+        leave = rack.leave4[of(0, four_of(plan, np.int64(echo >> np.uint32(SAID_SHIFT)) - 1, r, j))]
+    return look(plan, rack, j, cell), leave
+
+
+@device
+def ask(plan, rack, about, cell):
+    """What lies where a cell goes, see `look`; of no meaning what does not.
+
+    The word of its queue; what its pair has got, and lacks; what its flow lacks; the word of `early` that has its bit.
     """
-    u32, row = rack.u32, plan.row
-    here, r = p == plan.self_place, np.int64(plan.tables[at(plan.mirror, p)])
-    if before != 0:
-        take_note(plan, rack, j, r, before, here)
+    queue, got, lacks, left, early = _N, _0, _0, _N, _0
+    if 0 <= about < plan.queues:
+        queue = rack.u32[of(plan.held, about)]
+    if about >= plan.queues:
+        h = np.int64(about) - plan.queues
+        got, lacks = both(rack.u64, of(plan.ends + ARRIVED, h * TARGET_WORDS))
+        left = rack.flows[of(DELIVER, np.int64(flow_of(plan, cell)) * FLOW_WORDS)]
+        early = rack.u64[of(plan.early, early_word(plan, h, cell))]
+    return queue, got, lacks, left, early
+
+
+@device
+def keep_received(plan, rack, k, many, x, cell, about, leave, queue, got, lacks, left, early):
+    """Keep close by what the k-th channel will look at."""
+    if k < many:
+        close32, close64 = rack.kept32, rack.kept64
+        close32[kept32(plan, k, WIRE)], close32[kept32(plan, k, ABOUT)] = np.uint32(x), np.uint32(about)
+        close32[kept32(plan, k, QUEUE)], close32[kept32(plan, k, LEFT)] = queue, left
+        close32[kept32(plan, k, LACKING)] = np.uint32(lacks)
+        close64[kept64(plan, k, CELL)], close64[kept64(plan, k, GOT)] = cell, got
+        close64[kept64(plan, k, EARLY)], close64[kept64(plan, k, LEAVES)] = early, leave
+
+
+@device
+def take_notes(plan, rack, j, k, r, x, here):
+    """Let node j take in the feedback on the wire at x, on its k-th channel, about subflows of its own over place r."""
+    echo = heard(plan, rack, x, 1)
+    if echo != 0:  # unless it waits for news of a later cell
+        leave = rack.kept64[kept64(plan, k, LEAVES)] >> np.uint64(16 * np.int64(np.uint32(r) % np.uint32(PACK)))
+        if leave & np.uint64(0xFFFF) != GONE:
+            take_note(plan, rack, j, r, echo, here)
     for y in range(2, plan.feedback):
-        note = np.int64(in_time(plan, rack, j, p, heard(plan, rack, x, y)))
+        note = in_time(plan, rack, j, r, heard(plan, rack, x, y))
         if note != 0:
             take_note(plan, rack, j, r, note, here)
+    last = heard(plan, rack, x, 0)
     if here:
-        last = np.int64(in_time(plan, rack, j, p, np.uint32(last)))
+        last = in_time(plan, rack, j, r, last)
     if last != 0:
         take_note(plan, rack, j, r, last, here)
-    word = rack.near64[at(plan.what, x)]
-    if word == _ALL:
-        return
-    d, own, f = end_of(plan, word), np.int64(word >> _63), flow_of(plan, word)
-    hop = 0 if d != j else 2 - own
-    first, second = mixed(slot, event(f, j, hop))
-    sums[0] += first
-    sums[1] += second
-    if d == j:
-        h = about - plan.queues
-        arrive(plan, rack, j, np.int64(f), h, seq_of(plan, word), slot, counts, lacks, left, early, acc)
-        return
-    q, m, length = about, about // row, holds & LENGTH
-    append(plan, rack, q, j, length, holds >> HEAD_SHIFT & RING - 1, word & ~_OWN, acc)
-    u32[at(plan.held, q)] = holds + 1
-    lag = np.int64(plan.tables[at(plan.late, m // plan.channels - p // plan.channels + plan.epoch)]) + np.int64(m < r)
-    answer = lag + plan.answer_offset - 1
-    u32[at(plan.owed, r * row + j)] = OWES | seat_of(plan, word) << SEAT_SHIFT | answer << ANSWER_SHIFT | m
-    note_waiting(plan, rack, j, 1, length + 1, acc)
-    acc[RELAYED] += 1
-    if length > 0 and plan.ready_queues and length >= np.int64(u32[at(plan.incast, d)]) + 1:
-        acc[OVER_BOUND] += 1
-    if length >= min(LONGEST, LENGTH - 7 - 2 * plan.channels):
-        acc[STOP] |= TOO_LONG
 
 
 @device
 def take_note(plan, rack, j, p, note, here):
     """Node j hears when a subflow of its own over place p may send again."""
-    seat, when = (note >> SAID_SHIFT) - 1, note & WHEN_BITS
+    seat, when = np.int64(note >> np.uint32(SAID_SHIFT)) - 1, np.int64(note & np.uint32(WHEN_BITS))
     k = at(subflow(plan, seat, p, j), 0)
     if here and rack.u32[at(plan.left, j)] == seat + 1:
         when = min(when + 1, LATEST)
@@ -893,62 +1132,108 @@ def take_note(plan, rack, j, p, note, here):
 
 
 @device
-def arrive(plan, rack, j, f, h, seq, slot, counts, lacks, left, word, acc):
-    """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end.
+def take_in(plan, rack, j, slot, p, r, k, again, waiting, acc, sums):
+    """Let node j take in the cell of its k-th channel, sent in place p, whose mirror is r; returns `waiting` then.
 
-    counts, lacks, left, word: see `ask`.
+    again: whether an earlier channel changed what lies where it goes.
     """
-    u64, flows, near32, r = rack.u64, rack.flows, rack.near32, plan.ends + h * TARGET_WORDS
-    lacks, left = np.uint32(lacks - np.uint32(1)), np.uint32(left - np.uint32(1))
-    acc[DELIVERED] += 1
-    acc[MAX_HELD] = max(acc[MAX_HELD], reorder(plan, rack, h, r, seq, counts, word))
-    near32[at(plan.received, j)] += np.uint32(1)
-    flows[at(f * FLOW_WORDS, DELIVER)] = left
-    u64[at(r, LACKS)] = np.uint64(lacks)
-    if left == 0:
-        flows[at(f * FLOW_WORDS, FINISH)], flows[at(f * FLOW_WORDS, FINISH + 1)] = slot, slot >> 32
-        add_to(rack.counted, FINISHED, 1)
-        inflow = rack.u32[at(plan.inflow, j)] - np.uint32(1)
-        rack.u32[at(plan.inflow, j)] = inflow
-        if inflow == 0:
-            since = u64[at(plan.inflow_since, j)]
-            u64[at(plan.inflow_slots, j)] += np.uint64(slot + 1) - since
-    if lacks == 0:
-        u64[at(r, RESTED)] = np.uint64(slot + plan.rest)
-        near32[at(plan.ended, j)] += np.uint32(1)
+    u32, row, close32, close64 = rack.u32, plan.row, rack.kept32, rack.kept64
+    about = np.int32(close32[kept32(plan, k, ABOUT)])
+    if about < 0:
+        return waiting
+    word = close64[kept64(plan, k, CELL)]
+    if again:
+        queue, got, lacks, left, early = ask(plan, rack, about, word)
+        close32[kept32(plan, k, QUEUE)], close32[kept32(plan, k, LEFT)] = queue, left
+        close32[kept32(plan, k, LACKING)] = np.uint32(lacks)
+        close64[kept64(plan, k, GOT)], close64[kept64(plan, k, EARLY)] = got, early
+    d, own, f = end_of(plan, word), np.int64(word >> _63), flow_of(plan, word)
+    hop = 0 if d != j else 2 - own
+    first, second = mixed(slot, event(f, j, hop))
+    sums[0] += first
+    sums[1] += second
+    if d == j:
+        arrive(plan, rack, j, k, np.int64(f), np.int64(about) - plan.queues, seq_of(plan, word), slot, acc)
+        return waiting
+    there = close32[kept32(plan, k, QUEUE)]
+    m, length = np.int64(np.uint32(about) // np.uint32(row)), np.uint32(there & _LENGTH)
+    append(plan, rack, about, j, np.int64(length), head_of(there), word & ~_OWN, acc)
+    u32[of(plan.held, about)] = np.uint32(there + _I)
+    lag = np.int64(plan.tables[at(plan.late, turn_of(plan, m) - turn_of(plan, p) + plan.epoch)]) + np.int64(m < r)
+    answer = lag + plan.answer_offset - 1
+    u32[of(plan.owed, r * row + j)] = OWES | seat_of(plan, word) << SEAT_SHIFT | answer << ANSWER_SHIFT | m
+    waiting = np.int32(waiting + np.int32(1))
+    acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
+    acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
+    acc[RELAYED] += 1
+    if length > 0 and plan.ready_queues and length > rack.near32[at(plan.incast, d)]:
+        acc[OVER_BOUND] += 1
+    if length >= min(LONGEST, LENGTH - 7 - 2 * plan.channels):
+        acc[STOP] |= TOO_LONG
+    return waiting
 
 
 @device
-def reorder(plan, rack, h, r, seq, counts, word):
-    """Note that cell `seq` of pair h has arrived; returns how many wait for an earlier one. See `rules.reorder`.
+def turn_of(plan, p):
+    """In which slot of an epoch place p is served."""
+    return np.int64(np.uint32(p) // np.uint32(plan.channels))
 
-    word: that of `early` in which the cell has its bit.
+
+@device
+def arrive(plan, rack, j, k, f, h, number, slot, acc):
+    """Deliver a cell of flow f and pair h, of the k-th channel, to its end, node j; flows and pairs end."""
+    u32, u64, flows, near32, r = rack.u32, rack.u64, rack.flows, rack.near32, h * TARGET_WORDS
+    lacks = np.uint32(rack.kept32[kept32(plan, k, LACKING)] - _I)
+    left = np.uint32(rack.kept32[kept32(plan, k, LEFT)] - _I)
+    got, early = rack.kept64[kept64(plan, k, GOT)], rack.kept64[kept64(plan, k, EARLY)]
+    acc[DELIVERED] += 1
+    held, got = reorder(plan, rack, h, number, got, early)
+    acc[MAX_HELD] = max(acc[MAX_HELD], np.int32(held))
+    near32[at(plan.received, j)] += _I
+    flows[of(DELIVER, f * FLOW_WORDS)] = left
+    put_both(u64, of(plan.ends + ARRIVED, r), got, np.uint64(lacks))
+    if left == 0:
+        flows[of(FINISH, f * FLOW_WORDS)], flows[of(FINISH + 1, f * FLOW_WORDS)] = slot, slot >> 32
+        add_to(rack.counted, FINISHED, 1)
+        inflow = np.uint32(u32[at(plan.inflow, j)] - _I)
+        u32[at(plan.inflow, j)] = inflow
+        if inflow == 0:
+            u64[at(plan.inflow_slots, j)] += np.uint64(slot + 1) - u64[at(plan.inflow_since, j)]
+    if lacks == 0:
+        u64[of(plan.ends + RESTED, r)] = np.uint64(slot + plan.rest)
+        near32[at(plan.ended, j)] += _I
+
+
+@device
+def reorder(plan, rack, h, seq, counts, word):
+    """Note that cell `seq` of pair h has arrived, see `rules.reorder`.
+
+    counts: what the pair has got; word: that of `early` in which the cell has its bit. Returns how many cells wait for
+    an earlier one, and `counts` as they are then.
     """
     u64, words, window = rack.u64, plan.window >> 6, plan.window
     due, got = np.int64(counts & _LOW), np.int64(counts >> _32) + 1
-    ahead = seq - due & (1 << plan.seq_bits) - 1
+    ahead, bit = seq - due & (1 << plan.seq_bits) - 1, seq & window - 1
     if ahead != 0:
-        k = seq & window - 1
-        u64[at(plan.early, h * words + (k >> 6))] = word | _1 << np.uint64(k & 63)
-        u64[at(r, ARRIVED)] = np.uint64(got << 32 | due)
-        return got - due
-    due += 1
-    while got > due:  # else none is early
-        k = due & window - 1
-        x = at(plan.early, h * words + (k >> 6))
-        if k & 63 == 0:  # else it is the word of the cell itself
-            word = u64[x]
-        skip = np.uint64(k & 63)
-        gap = ~(word >> skip)
-        run = 64 - (k & 63) if gap == 0 else min(lowest_bit(gap), 64 - (k & 63))
-        if run == 0:
-            break
-        u64[x] = word & ~(_ALL >> np.uint64(64 - run) << skip)
-        due += run
-        if run < 64 - (k & 63):
-            break
-    u64[at(r, ARRIVED)] = np.uint64(got << 32 | due)
-    return got - due
+        u64[of(plan.early, h * words + (bit >> 6))] = word | _1 << np.uint64(bit & 63)
+    else:
+        due += 1
+        while got > due:  # else none is early
+            k = due & window - 1
+            x = of(plan.early, h * words + (k >> 6))
+            if k & 63 == 0:  # else it is the word of the cell itself
+                word = u64[x]
+            skip = np.uint64(k & 63)
+            gap = ~(word >> skip)
+            run = 64 - (k & 63) if gap == 0 else min(lowest_bit(gap), 64 - (k & 63))
+            if run == 0:
+                break
+            word &= ~(_ALL >> np.uint64(64 - run) << skip)
+            u64[x] = word
+            due += run
+            if run < 64 - (k & 63):
+                break
+    return got - due, np.uint64(got << 32 | due)
 
 
 # ---------------------------------------------------------------- now and then
@@ -963,6 +1248,6 @@ def rebase(plan, rack, past, first, step):
         if NOW < when < HAS_LEFT:
             leave[at(k, 0)] = max(when - past, NOW)
     for k in range(first, plan.feedback * plan.wires, step):
-        note = np.int64(rack.u32[at(plan.said, k)])
+        note = np.int64(rack.near32[at(plan.said, k)])
         if note != 0:
-            rack.u32[at(plan.said, k)] = note - min(note & WHEN_BITS, past)
+            rack.near32[at(plan.said, k)] = note - min(note & WHEN_BITS, past)
