@@ -45,7 +45,7 @@ from weft.hosts.state import (
 )
 
 SECOND = 10**12  # ps
-_PATHS = 1 << 30
+PATHS = 1 << 30  # path numbers lie below
 TRIED, FAILED, LEFT_OUT = 0, 1, 2  # what NDP's sender knows of a path
 SUSPICIOUS, MEMORY = 4, 16  # failures below which a path is not judged, and tries a path that are remembered
 
@@ -110,7 +110,7 @@ def open_slot(s, id):
         sub.stage = sub.stage_bytes = sub.expected = sub.stamp = sub.wait = sub.pending = 0
         sub.pulled = sub.answered = sub.echoing = sub.draws = sub.walked = sub.flying = sub.lost = sub.penalised = 0
         sub.key = word(s.key, id * 16 + k)
-        sub.path = below(sub.key, _PATHS) if s.routing != SINGLE else 0
+        sub.path = below(sub.key, PATHS) if s.routing != SINGLE else 0
         out(s)[i, :] = 0
         got(s)[i, :] = 0
         if s.sack > 0:
@@ -186,7 +186,7 @@ def next_path(s, slot, i, data):
     sub = sub_at(s, i)
     if s.routing == RANDOM:
         sub.draws += 1
-        return below(word(sub.key, sub.draws), _PATHS)
+        return below(word(sub.key, sub.draws), PATHS)
     if s.routing == PERMUTED:
         paths = np.int64(flow_at(s, slot).paths)
         while True:

@@ -11,6 +11,8 @@ import weft
 from weft import Packet, Poisson, Torus, Trace, cost
 from weft.errors import BadInput, BadResult
 from weft.fabrics.torus import bounds
+from weft.fabrics.torus import state as st
+from weft.hosts.flow import PATHS
 from weft.topology.torus import Grid, shapes
 from weft.units import Gbps, Mbps, ms, ns, s, us, wire_time
 from weft.workload.flows import ENDLESS, Flows
@@ -232,6 +234,17 @@ def test_no_port_is_promised_more_than_it_has_and_none_could_give_more(routing):
         else:
             crossed = run.state.loads["port"][entry["first"] : entry["first"] + entry["count"]]
             assert full[crossed].any()
+
+
+def test_a_path_number_is_divided_exactly_by_as_many_ports_as_a_node_may_have():
+    fabric = Torus(dimensions=(3,) * 6)
+    shares = fabric.prepare(Flows.of(nodes=729, src=[0], dst=[1], size=1, start=0)).state.shares
+    for count in range(1, 13):
+        share = shares[(1 << count) - 1]
+        assert int(share["ports"]) >> st.COUNT == count
+        largest = (PATHS - 1) // count * count
+        for path in (0, 1, count - 1, count, largest - 1, largest, PATHS - 1):
+            assert path * int(share["whole"]) >> st.SHARE == path // count
 
 
 def test_broadcasts_take_their_bytes_on_every_link_of_a_tree():

@@ -343,6 +343,7 @@ class Torus(Hosted):
                     "lines": ((ports, 2), np.int64),
                     "toward": ((n, n), np.uint16),
                     "picks": (grid.picks.shape, np.uint8),
+                    "shares": (len(grid.picks), st.CHOICE),
                     "port_of": ((n, grid.degree), np.int32),
                     "to_of": ((n, grid.degree), np.int32),
                     "back": (grid.degree, np.uint8),
@@ -404,6 +405,8 @@ class Torus(Hosted):
         state.back[:] = grid.back
         for mask, (count, *bits) in enumerate(grid.picks.tolist()):
             if count:
+                ports = sum(p << 4 * place for place, p in enumerate(bits[:count]))
+                state.shares[mask] = -((-1 << st.SHARE) // count), count << st.COUNT | ports
                 state.branch[mask] = [bits[tree % count] for tree in range(self.trees)]
         state.capacity[:] = int(self.rate * (1 - self.headroom)) * ONE
         given = state.ports

@@ -12,7 +12,9 @@ from weft.fabrics.torus import r2c2, water
 from weft.fabrics.torus.r2c2 import R2C2, hopeless
 from weft.fabrics.torus.state import (
     BUSY,
+    COUNT,
     IDLE,
+    SHARE,
     TOLD,
     back,
     cast,
@@ -23,8 +25,8 @@ from weft.fabrics.torus.state import (
     lines,
     loads,
     mass,
-    picks,
     port_of,
+    shares,
     to_of,
     toward,
     twigs,
@@ -53,7 +55,7 @@ __all__ = (
 
 GROW_FLOWS = 4  # why `advance_r2c2` returned, beside the reasons of `hosts.loop`
 LEAST = 64  # events for which there must be room
-MASK = 2  # bytes of an entry of `toward`
+MASK, PORT_OF = 2, 4  # bytes of an entry of `toward`, of `port_of`
 
 
 @hot
@@ -67,17 +69,19 @@ def route(s, r, node):
             waypoint(s)[r] = events.NONE
         elif way != events.NONE:
             target = way
-    choice = picks(s)[toward(s)[np.uint64(target), np.uint64(node)]]
-    count = np.uint32(choice[0])
-    if count <= 1:
-        return np.int64(port_of(s)[np.uint64(node), choice[1]]) if count == 1 else np.int64(events.NONE)
-    path = np.uint32(p.path)
-    left = path // count
+    mask = np.uint64(toward(s)[np.uint64(target), np.uint64(node)])
+    if mask == 0:
+        return np.int64(events.NONE)
+    several = shares(s)[mask]  # how many ports there are is as good as drawn, so one is not told from more
+    ports = np.uint64(several.ports)
+    count = ports >> np.uint64(COUNT)
+    path = np.uint64(p.path)
+    left = path * np.uint64(several.whole) >> np.uint64(SHARE)
     turn = path - left * count
     if left == 0:  # its number is used up: go on by where it is
-        turn = (turn + np.uint32(node)) % count
+        turn = (turn + np.uint64(node)) % count
     p.path = left
-    return np.int64(port_of(s)[np.uint64(node), choice[np.uint64(1) + np.uint64(turn)]])
+    return np.int64(port_of(s)[np.uint64(node), ports >> (turn << np.uint64(2)) & np.uint64(15)])
 
 
 @part
@@ -141,12 +145,14 @@ def one_path(s, src, dst):
 
 @hot
 def look_ahead(s):
-    """Prefetch the port of a later packet, and of the next one the packet behind it and the mask it will ask for."""
+    """Prefetch the port of a later packet, and of the next one the packet behind it, the mask it will ask for, and
+    the ports of the node that it comes to."""
     prefetch_port(s, np.int64(packet_at(s, s.later_row).port))
     p = packet_at(s, s.next_row)
     port = port_at(s, p.port)
     prefetch(rows(s), np.int64(port.head))
     prefetch_at(s.toward_at + MASK * (np.int64(p.dst) * s.toward_size + np.int64(port.to)))
+    prefetch_at(s.port_of_at + PORT_OF * np.int64(port.to) * s.degree)
 
 
 NETWORK = Network(forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=look_ahead)

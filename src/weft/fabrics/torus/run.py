@@ -12,6 +12,7 @@ from weft.engine.views import bind
 from weft.fabrics.network.run import ROWS_FULL, SLOTS_FULL, NetworkRun
 from weft.fabrics.torus import kernel
 from weft.fabrics.torus import state as st
+from weft.hosts.flow import PATHS
 
 FLOWS_FULL = SLOTS_FULL + 1
 WHY = {
@@ -146,7 +147,7 @@ class TorusRun(NetworkRun):
     def check(self, given):
         super().check(given)
         laid = self.arrays()
-        fixed = ("picks", "port_of", "to_of", "back", "branch", "weights", "demands", "limits", "capacity")
+        fixed = ("picks", "shares", "port_of", "to_of", "back", "branch", "weights", "demands", "limits", "capacity")
         check_same({name: laid[name] for name in fixed}, given)
         since = int(given["world"]["applied"][0]) - self.fabric.converge  # other routes might lead round in circles
         check_same({"toward": self.fabric.toward(self.fabric.alive(self.seed, since))}, given)
@@ -177,6 +178,7 @@ class TorusRun(NetworkRun):
         yield "twigs", given["twigs"][..., -1], 0, nodes - 1
         yield "calls", given["calls"], 0, 1 << 62
         rows = given["rows"]
+        yield "rows.path", rows["path"], 0, PATHS - 1
         yield "rows.seq", rows["seq"][rows["kind"] >= st.KNOWN], 0, max(many - 1, 0)
         if self.own:
             yield "subs.pulled", given["subs"]["pulled"], 0, many - 1

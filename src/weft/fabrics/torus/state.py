@@ -38,6 +38,15 @@ ENTRY = np.dtype(
         ("laid", "i4"),  # loads that it has in `loads`, in use unless it is spread just now
     ]
 )
+# What a hop needs of a mask. Dividing a path number below 2^30 by 1 … 12 is a multiplication and a shift by SHARE; from
+# bit COUNT on, `ports` says how many there are.
+SHARE, COUNT = 34, 60
+CHOICE = np.dtype(
+    [
+        ("whole", "u8"),  # 2^SHARE / count, rounded up
+        ("ports", "u8"),  # the ports of a node, four bits each, the first lowest; and on top how many
+    ]
+)
 LOAD = np.dtype([("port", "i4"), ("part", "i4")])  # what a port carries of a flow, in parts of ONE
 
 PARAMETERS = (
@@ -73,7 +82,7 @@ NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS, *ROUTED)
 FROM_NETWORK = ("ports", "buffered", "pool")
 LINES = ("lines",)
 BUSY, IDLE = 0, 1  # columns of `lines`, as of a port
-ROUTES = ("toward", "picks", "port_of", "to_of", "back", "waypoint", "farthest", "branch", "twigs")
+ROUTES = ("toward", "picks", "shares", "port_of", "to_of", "back", "waypoint", "farthest", "branch", "twigs")
 FLOWS = ("entries", "loads", "members", "limits", "enough", "modest_ones")
 WATER = (
     "capacity",
@@ -106,6 +115,7 @@ class TorusState(hosts.Arrays):
     lines: np.ndarray  # (P, 2) int64  BUSY and IDLE of the ports, close together: a broadcast changes hundreds
     toward: np.ndarray  # (n, n) uint16  [target, node]  bits of the ports that begin a shortest path
     picks: np.ndarray  # (2**d, d + 1) uint8  of a mask: how many bits it has, then which
+    shares: np.ndarray  # (2**d,) CHOICE  the same for a packet that takes one of them
     port_of: np.ndarray  # (n, d) int32  the port of the graph
     to_of: np.ndarray  # (n, d) int32  the node behind it
     back: np.ndarray  # (d,) uint8  the port of the node behind a port that leads back
@@ -149,6 +159,11 @@ def toward(s):
 @view
 def picks(s):
     return carray(pointer(s.picks_at), (s.picks_size, s.degree + 1), np.uint8)
+
+
+@view
+def shares(s):
+    return carray(pointer(s.shares_at), (s.shares_size,), CHOICE)
 
 
 @view
