@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 import weft
 from weft import Packet, Poisson, Torus, Trace, cost
 from weft.errors import BadInput, BadResult
+from weft.fabrics.network.run import NetworkRun
 from weft.fabrics.torus import bounds
 from weft.fabrics.torus import state as st
 from weft.hosts.flow import PATHS
@@ -245,6 +246,18 @@ def test_a_path_number_is_divided_exactly_by_as_many_ports_as_a_node_may_have():
         largest = (PATHS - 1) // count * count
         for path in (0, 1, count - 1, count, largest - 1, largest, PATHS - 1):
             assert path * int(share["whole"]) >> st.SHARE == path // count
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 5, 5), (9, 8, 8)])
+def test_a_sample_is_that_of_any_network_whether_ports_nodes_or_several_have_a_row(shape):
+    fabric = Torus(dimensions=shape)
+    flows = Poisson(load=0.5, sizes="fixed:20KB", flows=300).draw(nodes=fabric.nodes, link=fabric.link, seed=1)
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=int(flows.start[150]))
+    seen, plain = run.sample(), NetworkRun.sample(run)
+    assert seen.keys() == plain.keys() and plain["queued"].sum() == plain["waiting"] > 0 < plain["busy_ps"].sum()
+    for name, values in plain.items():
+        assert_array_equal(seen[name], values, err_msg=name)
 
 
 def test_broadcasts_take_their_bytes_on_every_link_of_a_tree():

@@ -51,6 +51,7 @@ __all__ = (
     "pour",
     "reload",
     "spread",
+    "survey",
 )
 
 GROW_FLOWS = 4  # why `advance_r2c2` returned, beside the reasons of `hosts.loop`
@@ -300,6 +301,19 @@ def spread(world, sums):
         for k in range(s.ports_size):
             cast(s)[a, k] = sums[0, a, k] // nodes
             landed(s)[a, k] = sums[1, a, k] // nodes
+
+
+@bare
+def survey(world, rows_of_queues, rows_of_lines, queued, worked):
+    """Add what waits at each port, and how long it has sent so far, to its rows; what waits in all."""
+    s = world[0]
+    total = np.int64(0)
+    for k in range(s.ports_size):
+        waiting = np.int64(port_at(s, k).packets)
+        total += waiting
+        queued[rows_of_queues[k]] += waiting
+        worked[rows_of_lines[k]] += min(lines(s)[k, BUSY], s.now) - lines(s)[k, IDLE]
+    return total
 
 
 @bare

@@ -1,6 +1,7 @@
 """A torus at work."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -8,6 +9,7 @@ from numba import typeof, types
 
 from weft.engine import loop, memory
 from weft.engine.layout import Grows, check_same
+from weft.engine.series import QUEUES
 from weft.engine.views import bind
 from weft.fabrics.network.run import ROWS_FULL, SLOTS_FULL, NetworkRun
 from weft.fabrics.torus import kernel
@@ -41,6 +43,7 @@ class TorusRun(NetworkRun):
     def compile(self):
         world = self.state.world
         kernel.advance(self.fabric.settings.transport, world, 0, 0)
+        self.sample()
         if self.moments:
             for change in (kernel.cut, kernel.mend):
                 change.compile((typeof(world), types.int64))
@@ -52,6 +55,29 @@ class TorusRun(NetworkRun):
         if why == kernel.DONE:
             return loop.DONE if self._over else loop.REACHED
         return WHY[why]
+
+    @cached_property
+    def _surveyed(self):
+        """Of each port, its row of `queued` and of `busy_ps`; how many rows there are, and how many ports are in each
+        of the last."""
+        senders, (queues, names), (lines, called) = self._senders, self._queue_rows, self._line_rows
+        queues = queues if len(senders) <= QUEUES else queues[senders]
+        lines = lines if len(lines) == len(senders) else lines[senders]
+        return queues, lines, len(names), np.maximum(np.bincount(lines, minlength=len(called)), 1)
+
+    def sample(self):
+        """As of any network, in one pass over the ports."""
+        of_queues, of_lines, rows, many = self._surveyed
+        queued, worked = np.zeros(rows, np.int64), np.zeros(len(many), np.int64)
+        waiting = kernel.survey(self.state.world, of_queues, of_lines, queued, worked)
+        return {
+            "delivered_bytes": self.state.hosts["delivered"],
+            "finished": self.finished,
+            "waiting": waiting,
+            "lost": self.lost.total,
+            "queued": queued,
+            "busy_ps": worked // many,
+        }
 
     @property
     def lines(self):
