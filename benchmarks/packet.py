@@ -19,8 +19,11 @@ from weft.workload import WORKLOADS
 EXPECTED = 5_000_000  # packet-hops a second; htsim does 1.3 M (NDP) and 2.9 M (DCTCP), 0.3 to 0.4 M in open loop
 
 
-def measure(fabric, workload, until=None, seed=1):
-    """(packet-hops a second, events a second, CPU seconds) of a run, after a first one that compiles."""
+def measure(fabric, workload, until=None, seed=1, runs=None):
+    """(packet-hops a second, events a second, CPU seconds) of a run, after a first one that compiles.
+
+    The last run is added to `runs`, a list, if there is one.
+    """
     flows = workload.draw(nodes=fabric.nodes, link=fabric.link, seed=seed)
     fabric.prepare(flows, seed=seed).advance(until=1)
     best = float("inf")
@@ -29,6 +32,8 @@ def measure(fabric, workload, until=None, seed=1):
         began = process_time()
         run.advance(until=until)
         best = min(best, process_time() - began)
+    if runs is not None:
+        runs.append(run)
     return int(run.state.world["hops"][0]) / best, int(run.state.world["released"][0]) / best, best
 
 

@@ -1,10 +1,11 @@
 """How many packet-hops a second a torus runs, beside Clos networks in the same run, and what computing rates costs.
 
-    python benchmarks/torus.py [hops|many|rates]
+    python benchmarks/torus.py [hops|many|permutation|rates]
 
 A packet-hop is a packet leaving a link. CPU time of whole runs, one core, compiled code, the better of two. A torus has
 six hops where a leaf-spine has four, and under R2C2 no acknowledgements. Of those of leaf-spines DCQCN is most like it:
-a timer for every packet, too.
+a timer for every packet, too. Under R2C2 copies of broadcasts leave links as well, 511 a broadcast, 16 bytes each; they
+are no events, and no packet-hops: what leaves links with them is a line of its own.
 """
 
 import sys
@@ -17,7 +18,22 @@ from weft.cli.bench import calibrate
 from weft.fabrics.packet import Packet
 from weft.fabrics.torus import Torus
 from weft.units import Gbps, ns, us
-from weft.workload import Poisson
+from weft.workload import Permutation, Poisson
+
+
+def tell(name, fabric, workload, until=None, *, pile=False):
+    """Print packet-hops a second, with copies of broadcasts beside them, and how many packets were alive at most."""
+    runs: list = []
+    rates = measure(fabric, workload, until, runs=runs)
+    show(name, *rates)
+    world = runs[-1].state.world[0]
+    copies = int(world["broadcasts"]) * (fabric.nodes - 1) if isinstance(fabric, Torus) else 0
+    if copies:
+        hops, took = int(world["hops"]), rates[2]
+        each = f"{(hops + copies) / took / 1e6:6.2f} M/s packet-hops and copies of broadcasts together"
+        print(f"{'':34} {each}: {hops / 1e6:.1f} M and {copies / 1e6:.1f} M")
+    if pile:
+        print(f"{'':34} {int(world['used']):,} packets and timers at most at once", flush=True)
 
 
 def hops():
@@ -32,13 +48,20 @@ def hops():
         "torus, r2c2, rates every 5 us": (Torus(period=5 * us), 0.12),
     }
     for name, (fabric, load) in networks.items():
-        show(f"{name}, 20,000 flows", *measure(fabric, Poisson(load=load, sizes="pareto", flows=20_000)))
+        tell(f"{name}, 20,000 flows", fabric, Poisson(load=load, sizes="pareto", flows=20_000))
 
 
 def many():
     """100,000 flows at load 0.6, 3.6 times what the links can carry: all of it waits somewhere."""
     for name, fabric in {"r2c2": Torus(), "r2c2, rates every 5 us": Torus(period=5 * us)}.items():
-        show(f"{name}, 100,000 flows", *measure(fabric, Poisson(load=0.6, sizes="pareto", flows=100_000)))
+        tell(f"{name}, 100,000 flows", fabric, Poisson(load=0.6, sizes="pareto", flows=100_000))
+
+
+def permutation():
+    """1 ms of endless flows, one from each of 512 nodes, which have no rates for the first 500 us."""
+    for name, fabric in {"r2c2": Torus(), "r2c2, first 5 Gb/s": Torus(first=5 * Gbps)}.items():
+        workload = Permutation()
+        tell(f"permutation, {name}", fabric, workload, workload.until, pile=True)
 
 
 def rates():
@@ -64,7 +87,7 @@ def rates():
 
 
 if __name__ == "__main__":
-    for name, bench in {"hops": hops, "many": many, "rates": rates}.items():
+    for name, bench in {"hops": hops, "many": many, "permutation": permutation, "rates": rates}.items():
         if len(sys.argv) < 2 or name in sys.argv[1:]:
             before = calibrate()
             bench()
