@@ -210,12 +210,16 @@ def _call(s, at):
 @part
 def on_pace(s, at, waiting):
     """The NIC of a node is free for a packet."""
-    host = host_at(s, at)
-    host.pacing = 0
+    host_at(s, at).pacing = 0
     slot = dequeue_flow(s, at)
-    if slot == events.NONE:
-        return
-    sub, flow = sub_at(s, slot), flow_at(s, slot)
+    if slot != events.NONE:
+        _send(s, at, slot)
+
+
+@part
+def _send(s, at, slot):
+    """Send the next packet of a flow, and see to what comes after it."""
+    host, sub, flow = host_at(s, at), sub_at(s, slot), flow_at(s, slot)
     claim(s, slot, slot)
     send_segment(s, slot, 0, sub.nxt)
     sub.nxt += 1
@@ -408,14 +412,27 @@ def receive(s, r):
 
 
 @part
+def _on_turn(s, slot):
+    """The time of a flow has come. It need not queue for a NIC that is free and that nobody else waits for."""
+    sub_at(s, slot).timer_wait = events.NONE
+    flow = flow_at(s, slot)
+    at = np.int64(flow.src)
+    host = host_at(s, at)
+    free = (host.first == events.NONE) & (host.pacing == 0) & (host.free_at <= s.now) & (s.due_now == events.NONE)
+    if free and flow.taken < flow.segments and sub_at(s, slot).wait <= s.now and events.alone(s, rows(s)):
+        events.number(s)  # of the event of the pacer that this would have been
+        _send(s, at, slot)
+    else:
+        _ready(s, slot)
+
+
+@part
 def fire(s, r):
     """Timer r is due."""
     p = packet_at(s, r)
     kind, e = p.kind, np.int64(p.seq)
     if kind == TURN:
-        slot = np.int64(p.flow)
-        sub_at(s, slot).timer_wait = events.NONE
-        _ready(s, slot)
+        _on_turn(s, np.int64(p.flow))
     elif kind == LOST:
         on_lost(s, r)
     elif kind == KNOWN:
