@@ -342,7 +342,6 @@ class Torus(Hosted):
                     "pool": (n, np.int64),
                     "lines": ((ports, 2), np.int64),
                     "toward": ((n, n), np.uint16),
-                    "picks": (grid.picks.shape, np.uint8),
                     "shares": (len(grid.picks), st.CHOICE),
                     "port_of": ((n, grid.degree), np.int32),
                     "to_of": ((n, grid.degree), np.int32),
@@ -397,7 +396,7 @@ class Torus(Hosted):
         }
         for name, value in values.items():
             state.world[name] = value
-        state.toward[:], state.picks[:] = self.toward(), grid.picks
+        state.toward[:] = self.toward()
         state.port_of[:], state.to_of[:] = grid.port, grid.to
         state.weights[:], state.demands[:] = zip(*self.of_classes, strict=True)
         if flows.limited:

@@ -173,7 +173,7 @@ class TorusRun(NetworkRun):
     def check(self, given):
         super().check(given)
         laid = self.arrays()
-        fixed = ("picks", "shares", "port_of", "to_of", "back", "branch", "weights", "demands", "limits", "capacity")
+        fixed = ("shares", "port_of", "to_of", "back", "branch", "weights", "demands", "limits", "capacity")
         check_same({name: laid[name] for name in fixed}, given)
         since = int(given["world"]["applied"][0]) - self.fabric.converge  # other routes might lead round in circles
         check_same({"toward": self.fabric.toward(self.fabric.alive(self.seed, since))}, given)

@@ -38,8 +38,8 @@ ENTRY = np.dtype(
         ("laid", "i4"),  # loads that it has in `loads`, in use unless it is spread just now
     ]
 )
-# What a hop needs of a mask. Dividing a path number below 2^30 by 1 … 12 is a multiplication and a shift by SHARE; from
-# bit COUNT on, `ports` says how many there are.
+# What a mask means. Dividing a path number, or parts of ONE, by 1 … 12 is a multiplication and a shift by SHARE: exact
+# below 2^30. From bit COUNT on, `ports` says how many there are.
 SHARE, COUNT = 34, 60
 CHOICE = np.dtype(
     [
@@ -82,7 +82,7 @@ NUMBERS = (*network.NUMBERS, *PARAMETERS, *PLACES, *COUNTERS, *ROUTED)
 FROM_NETWORK = ("ports", "buffered", "pool")
 LINES = ("lines",)
 BUSY, IDLE = 0, 1  # columns of `lines`, as of a port
-ROUTES = ("toward", "picks", "shares", "port_of", "to_of", "back", "waypoint", "farthest", "branch", "twigs")
+ROUTES = ("toward", "shares", "port_of", "to_of", "back", "waypoint", "farthest", "branch", "twigs")
 FLOWS = ("entries", "loads", "members", "limits", "enough", "modest_ones")
 WATER = (
     "capacity",
@@ -114,8 +114,7 @@ class TorusState(hosts.Arrays):
     pool: np.ndarray  # (n,) int64  bytes it has room for
     lines: np.ndarray  # (P, 2) int64  BUSY and IDLE of the ports, close together: a broadcast changes hundreds
     toward: np.ndarray  # (n, n) uint16  [target, node]  bits of the ports that begin a shortest path
-    picks: np.ndarray  # (2**d, d + 1) uint8  of a mask: how many bits it has, then which
-    shares: np.ndarray  # (2**d,) CHOICE  the same for a packet that takes one of them
+    shares: np.ndarray  # (2**d,) CHOICE  of a mask: the ports that it names
     port_of: np.ndarray  # (n, d) int32  the port of the graph
     to_of: np.ndarray  # (n, d) int32  the node behind it
     back: np.ndarray  # (d,) uint8  the port of the node behind a port that leads back
@@ -154,11 +153,6 @@ def lines(s):
 @view
 def toward(s):
     return carray(pointer(s.toward_at), (s.toward_size, s.toward_size), np.uint16)
-
-
-@view
-def picks(s):
-    return carray(pointer(s.picks_at), (s.picks_size, s.degree + 1), np.uint8)
 
 
 @view

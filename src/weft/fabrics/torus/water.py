@@ -18,7 +18,9 @@ import numpy as np
 
 from weft.engine.jit import hot, part
 from weft.fabrics.torus.state import (
+    COUNT,
     ONE,
+    SHARE,
     TOLD,
     UNLIMITED,
     asked,
@@ -39,8 +41,8 @@ from weft.fabrics.torus.state import (
     mass,
     members,
     modest_ones,
-    picks,
     port_of,
+    shares,
     thirst,
     to_of,
     toward,
@@ -64,15 +66,17 @@ def lay(s, src, dst, at):
         mass_[u] = 0
         if u == np.uint64(dst):
             continue
-        choice = picks(s)[np.uint64(row[u])]
-        count = np.int64(choice[0])
-        if count == 0:
+        mask = np.uint64(row[u])
+        if mask == 0:
             continue
-        share = here // count
+        several = shares(s)[mask]
+        ports = np.uint64(several.ports)
+        count = np.int64(ports >> np.uint64(COUNT))
+        share = np.int64(np.uint64(here) * np.uint64(several.whole) >> np.uint64(SHARE))
         amount = here - share * (count - 1)
         for i in range(count):
             if amount > 0:
-                p = np.uint64(choice[np.uint64(1 + i)])
+                p = (ports >> np.uint64(4 * i)) & np.uint64(15)
                 load = loads_[np.uint64(out)]
                 load.port, load.part = port_of(s)[u, p], amount
                 out += 1
