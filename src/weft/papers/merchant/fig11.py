@@ -4,10 +4,12 @@ import numpy as np
 
 from weft.fabrics.merchant.groomer import PROTOCOLS, Frames, Groomer, run
 from weft.papers import Claim, Series, at_paper_scale
+from weft.wire import eep
 
 COLUMNS = ("protocol", "frame", "round_trip_ns", "full_load_ns", "jitter_ns", "ingress_bytes", "underruns")
 SERIES = (Series("frame", "round_trip_ns", "protocol"), Series("frame", "full_load_ns", "protocol"))
-AXIS = 16_000  # ns: where the printed axis ends
+AXIS, BYTES = 16_000, 1_600  # ns and bytes: where the printed axes end
+HELD = 2  # segments of EEP, or frames of 802.1ad, that a port has room for
 
 
 def table(scale="small"):
@@ -63,17 +65,23 @@ def _flat(table):
 
 
 def _axis(table):
-    size, time = _of(table, "802.1ad")
-    share = time[-1] / AXIS
-    said = f"{time[-1]:,.0f} ns for {size[-1]} B; the paper's PHYs, MACs and pipelines are not in it"
-    return "consistent" if 0.5 < share < 1 else False, said
+    """An axis ends a little above what it shows, and the longest frame of 802.1ad is the highest point."""
+    size = _of(table, "802.1ad")[0]
+    most = max(row["round_trip_ns"] for row in table)
+    said = f"at most {most:,.0f} ns, up to {size[-1]} B; the paper's PHYs, MACs and pipelines are not in it"
+    return "consistent" if 0.5 < most / AXIS < 1 and size[-1] < BYTES else False, said
 
 
 def _lossless(table):
+    """Buffers have no end here, so what a port holds at most decides whether it would drop; `groom` compares bytes."""
     _, ran_out = _of(table, "eep", "underruns")
-    size, time = _of(table, "802.1ad", "full_load_ns")
-    said = f"{int(ran_out.sum())} underruns of EEP at full load; 802.1ad takes {time[-1]:,.0f} ns for {size[-1]} B then"
-    return "consistent" if not ran_out.any() else False, said  # EEP with a wait that the paper does not name
+    segments = _of(table, "eep", "ingress_bytes")[1].max() / eep.SEGMENT
+    size, held = _of(table, "802.1ad", "ingress_bytes")
+    frames = (held / size).max()
+    said = f"{int(ran_out.sum())} underruns of EEP at full load; a port holds at most {segments:.2f} segments of EEP, "
+    said += f"{frames:.2f} frames of 802.1ad"
+    good = not ran_out.any() and max(segments, frames) <= HELD
+    return "consistent" if good else False, said  # EEP with a wait that the paper does not name
 
 
 CLAIMS = [

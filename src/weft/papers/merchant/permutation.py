@@ -73,9 +73,11 @@ def _whole(table):
 
 
 def _module(table):
+    """About half, and no port less than a fifth of its half."""
     by = {row["case"]: row for row in table}
     share = by["a module failed"]["carried_tbps"] / by["whole"]["carried_tbps"]
-    return 0.4 < share < 0.65, f"{share:.2f} of what the whole switch carries"
+    least = by["a module failed"]["slowest_gbps"]
+    return 0.4 < share < 0.65 and least > 1, f"{share:.2f} of what the whole switch carries, {least:.2f} Gb/s at least"
 
 
 CLAIMS = [
