@@ -1,9 +1,7 @@
-"""A check that cannot fail says nothing: those of the FPGA paper hold on a good table and not on a bad one.
+"""Tables of the FPGA paper's figures, and changes that make each claim wrong: `test_every_check` judges them.
 
-The tables are made up, row by row, as the paper would have them; a change then makes each claim wrong.
+The tables are made up, row by row, as the paper would have them. What no change of a table can doctor is tested here.
 """
-
-import pytest
 
 from weft.papers import figure, judge
 from weft.papers.fpga import FIGURES, blocking, depth, iterations, latency, loads, sharing, unbalanced
@@ -64,14 +62,6 @@ CASES = {
         {"lost": lambda row: 0}, {"lost": lambda row: 500 if row["name"] == "shared" else 0},
     ]),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_good_table_bears_every_claim_out_and_a_bad_one_none(name):
-    module, table, bad = CASES[name]
-    assert {judge(claim, table, "paper")["verdict"] for claim in module.CLAIMS} == {"reproduced"}
-    for claim, change in zip(module.CLAIMS, bad, strict=True):
-        assert judge(claim, changed(table, **change), "paper")["verdict"] == "differs", claim.statement
 
 
 def test_a_depth_of_one_that_loses_nothing_does_not_make_forty_a_need():

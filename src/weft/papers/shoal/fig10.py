@@ -22,7 +22,7 @@ EXACT = 0.01  # the text's 3.76 + 2 x 1.57 us is 6.9 to two digits
 
 
 def study(scale="small"):
-    """One incast under four sets of rules; the authors' simulator knows no travel time, so it is added afterwards.
+    """One incast under five sets of rules; the authors' simulator knows no travel time, so it is added afterwards.
 
     Our rules are run so as well: 3.76 us of queueing and twice 1.57 us of propagation is how the text adds up.
     """
