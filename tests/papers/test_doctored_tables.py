@@ -38,11 +38,11 @@ SENDERS = [
     for name, last, ratio in (("Stardust", 10.0, 1.1), ("DCTCP", 10.0, 2.0), ("MPTCP", 20.0, 3.0), ("DCQCN", 10.0, 2.0),
                               ("NDP", 10.0, 2.0))
 ]  # fmt: skip
-SOURCES = [{"at_a_source_mb": 0.99, "at_the_port_mb": 0.1, "lost": 0, "dropped": 0, "spread": 1.01}]
+SOURCES = [{"offered_mb": 127, "at_a_source_mb": 0.99, "at_the_port_mb": 0.1, "lost": 0, "dropped": 0, "spread": 1.01}]
 LINES = [
     {
-        "ports": ports, "packing": packing, "bytes": size, "lost": 0, "min_us": 3.0, "mean_us": 4.0 + size / 1000,
-        "max_us": 8.0, "carried": 90.0 if size < 384 and (ports, packing) == (1152, "no") else 100.0,
+        "ports": ports, "packing": packing, "bytes": size, "lost": 0, "min_us": 3.0 + size / 2000,
+        "mean_us": 4.0 + size / 1000, "max_us": 8.0, "carried": 90.0 if size < 384 and (ports, packing) == (1152, "no") else 100.0,
     }
     for ports, packing in ((960, "no"), (1152, "no"), (1152, "yes")) for size in SIZES
 ]  # fmt: skip
@@ -99,10 +99,10 @@ CASES = {  # figure -> (its table, what makes each claim wrong; None where it is
         where({"system": "Stardust"}, spread=3.5), where({"system": "Stardust"}, drops=1),
     ]),
     "stardust/12": (CLASSES, [where({"fabric": "Ethernet"}, b_gbps=20.0), where({"fabric": "Stardust"}, both_gbps=9)]),
-    "stardust/incast": (SOURCES, [to(at_a_source_mb=0.5), to(dropped=1), to(spread=2.0)]),
+    "stardust/incast": (SOURCES, [to(at_the_port_mb=2.0), to(dropped=1), to(spread=2.0)]),
     "stardust/single": (LINES, [
         where({"ports": 960, "bytes": 64}, carried=98.0), where({"ports": 1152, "bytes": 64}, carried=100.0),
-        where({"packing": "yes"}, carried=98.0), to(lost=1), to(max_us=20.0),
+        where({"packing": "yes"}, carried=98.0), to(lost=1), to(max_us=20.0), to(max_us=20.0),
         where({"bytes": 1500}, mean_us=3.5),
     ]),
     "stardust/nic": (PLACES, [to(adapter_bits=512), where({"network": "NIC"}, short_p99_us=12.0)]),

@@ -24,8 +24,8 @@ def clocks(design: str, size: int) -> float:
         return beats + 1
     if design == "unpacked":
         return -(-size // CELL) * LOOKUP
-    count = -(-CREDIT // size)  # packets that a credit lets go, the last of them beyond it
-    return -(-count * size // CELL) * LOOKUP / count
+    packets = -(-CREDIT // size)  # that a credit lets go, the last of them beyond it
+    return -(-packets * size // CELL) * LOOKUP / packets
 
 
 def share(design: str, size: int, clock: float = CLOCK) -> float:
@@ -67,8 +67,9 @@ def _better(table):
 def _clocks(table):
     needed = max(clocks("reference", size) * LINE / (8 * (size + GAP)) for size in range(64, 1519)) / 1e6
     fails = [size for size in range(64, 1519) if share("ndp", size, 200e6) < 99.99]
-    short = f"from {min(fails)} to {max(fails)} B" if fails else "nowhere"
-    ours = f"the reference switch needs {needed:.1f} MHz; NDP falls short at 200 MHz {short}"
+    ends = [[size for size in fails if size + step not in fails] for step in (-1, 1)]
+    short = ", ".join(f"{a} to {b} B" if a < b else f"{a} B" for a, b in zip(*ends, strict=True)) or "no size"
+    ours = f"the reference switch needs {needed:.1f} MHz; NDP falls short at 200 MHz with {short}"
     return 170 < needed <= 180 and {65, 97, 129} <= set(fails), ours
 
 

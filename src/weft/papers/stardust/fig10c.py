@@ -40,7 +40,7 @@ def measure(runs):
             "last_ms": last,
             "optimum_ms": wire_time(m * on_the_wire, network.link) / ms,
             "spread": last / first,
-            "drops": drops_of(row),
+            "drops": drops_of(row) + (row.get("cells.lost") or 0),
             "timeouts": row["timeouts"],
         })  # fmt: skip
     return table

@@ -19,6 +19,7 @@ COLUMNS = ("ports", "packing", "bytes", "cells", "carried", "min_us", "mean_us",
 SERIES = (Series("bytes", "mean_us", "ports"), Series("bytes", "carried", "ports"))
 SIZES = (64, 128, 256, 384, 512, 1024, 1518, 9018)  # frames, FCS included
 ADAPTERS, LANES, ELEMENTS = 24, 36, 12
+LINE, STANDARD = 10 * Gbps, 1518  # a port, and the largest frame that is not a jumbo
 FRAME, GAP = 18, 20  # of an IP packet on Ethernet: header and FCS, preamble and gap
 PHASES = 0x73640010  # stream: when each port begins
 
@@ -27,7 +28,7 @@ def system(ports: int, size: int, packing: bool = False) -> Stardust:
     """The system with so many ports in all, for frames of `size` bytes; cables of 3 m."""
     return Stardust(
         hosts=ports, adapters=ADAPTERS, ports=ports // ADAPTERS, uplinks=LANES, tiers=1,
-        radix=ADAPTERS * LANES // ELEMENTS, link=10 * Gbps, lane=14 * Gbps, packing=packing, delay=15 * ns,
+        radix=ADAPTERS * LANES // ELEMENTS, link=LINE, lane=14 * Gbps, packing=packing, delay=15 * ns,
         mtu=size - FRAME, transport="tcp:header=40",
     )  # fmt: skip
 
@@ -112,13 +113,22 @@ def _lost(table):
     return lost == 0, f"{lost} cells and packets lost"
 
 
-def _latency(table):
-    rows = _of(table, 1152)
-    parts = {part: [row[f"{part}_us"] for row in rows] for part in ("min", "mean", "max")}
-    said = ", ".join(f"{part} {min(some):.2f} to {max(some):.2f} us" for part, some in parts.items())
-    printed = {"min": (2.8, 3.5), "mean": (3.3, 9.1), "max": (5.6, 13.5)}
-    near = all(low * 0.8 <= min(parts[p]) and max(parts[p]) <= high * 1.2 for p, (low, high) in printed.items())
-    return near, said
+PRINTED = {"min": (2.8, 3.5), "mean": (3.3, 9.1), "max": (5.6, 13.5)}  # us
+
+
+def _latency(end, ours):
+    """Within a fifth; `ours` is what is counted of a row: to which bit, the text does not say."""
+
+    def check(table):
+        rows = _of(table, 1152)
+        parts = {part: [ours(row, row[f"{part}_us"]) for row in rows] for part in PRINTED}
+        said = ", ".join(f"{part} {min(some):.2f} to {max(some):.2f} us" for part, some in parts.items())
+        some = [ours(row, row["min_us"]) for row in rows if row["bytes"] <= STANDARD]
+        said += f"; min {min(some):.2f} to {max(some):.2f} up to {STANDARD} B"
+        near = all(low * 0.8 <= min(parts[p]) and max(parts[p]) <= high * 1.2 for p, (low, high) in PRINTED.items())
+        return near, said
+
+    return Claim("stardust.c19", f"{_RANGES}: {end}", check, False)
 
 
 def _grows(table):
@@ -132,13 +142,13 @@ def _packed(table):
     return carried[least] >= 99, f"packed, 1,152 ports carry {carried[least]:.1f} % or more, the least at {least} B"
 
 
+_RANGES = "latency is at least 2.8 to 3.5 us, on average 3.3 to 9.1, at most 5.6 to 13.5"
 CLAIMS = [
     Claim("stardust.c18", "960 ports run at full line rate for all packet sizes", _full(960, 0), False),
     Claim("stardust.c18", "1,152 ports run at full line rate for packets of 384 B or more", _full(1152, 384), False),
     Claim("stardust.c18", "it is because packing was not supported", _packed, False),
     Claim("stardust.c18", "no packet is lost within the fabric", _lost, False),
-    Claim(
-        "stardust.c19", "latency is at least 2.8 to 3.5 us, on average 3.3 to 9.1, at most 5.6 to 13.5", _latency, False
-    ),
+    _latency("from first bit in to last bit out", lambda row, took: took),
+    _latency("from first bit in to first bit out", lambda row, took: took - wire_time(row["bytes"] + GAP, LINE) / us),
     Claim("stardust.c19", "average latency grows with packet size: adapters store and forward", _grows, False),
 ]
