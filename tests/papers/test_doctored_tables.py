@@ -29,7 +29,8 @@ QUEUES = [
     for load in (0.9, 0.95, fig09.OVER)
 ]  # fmt: skip
 SHARES = [
-    {"system": name, "mean_gbps": share / 10, "least_gbps": 1.0, "most_gbps": 9.9, "share": share, "printed": said}
+    {"system": name, "mean_gbps": share / 10, "least_gbps": 1.0, "most_gbps": 9.9, "even": 96.0, "share": share,
+     "printed": said}
     for name, share, said in (*((name, said, said) for name, said in fig10a.PRINTED.items()), ("NDP", 90, None),
                               (fig10a.SMALL, 76, None))
 ]  # fmt: skip
@@ -42,7 +43,8 @@ SOURCES = [{"offered_mb": 127, "at_a_source_mb": 0.99, "at_the_port_mb": 0.1, "l
 LINES = [
     {
         "ports": ports, "packing": packing, "bytes": size, "lost": 0, "min_us": 3.0 + size / 2000,
-        "mean_us": 4.0 + size / 1000, "max_us": 8.0, "carried": 90.0 if size < 384 and (ports, packing) == (1152, "no") else 100.0,
+        "mean_us": 4.0 + size / 1000, "max_us": 8.0,
+        "carried": 90.0 if size < 384 and (ports, packing) == (1152, "no") else 100.0,
     }
     for ports, packing in ((960, "no"), (1152, "no"), (1152, "yes")) for size in SIZES
 ]  # fmt: skip
@@ -91,7 +93,7 @@ CASES = {  # figure -> (its table, what makes each claim wrong; None where it is
     "stardust/8": (CLOCKS, [to(packed=99.0), to(ndp=100.0), None]),
     "stardust/9": (QUEUES, [to(latency_max_us=13.5), to(lost=1), to(histogram=SLOW), to(utilisation=0.99)]),
     "stardust/10a": (SHARES, [
-        where({"system": "Stardust"}, share=90.0), where({"system": "DCQCN"}, share=60.0),
+        where({"system": "Stardust"}, share=90.0), to(even=90.0), where({"system": "DCQCN"}, share=60.0),
         where({"system": "MPTCP"}, mean_gbps=9.5), where({"system": fig10a.SMALL}, share=88.0),
     ]),
     "stardust/10c": (SENDERS, [

@@ -3,7 +3,8 @@
 A figure is a module with `study(scale)`, the runs; `measure(runs)`, a table of them; `draw(table)`, the picture;
 `COLUMNS`, what is printed of the table; `SERIES`, the lines in it; and `CLAIMS`, the sentences that the paper draws
 from the figure, each with a check of the table. `weft figure`, the pages and `verification/` all use these. Where
-nothing has to be run there is `table(scale)` in place of the first two.
+no study describes what is run, or nothing is, there is `table(scale)` in place of the first two; if anything in it is
+drawn, it takes a `seed`.
 
 A claim's verdict is one word:
 
@@ -16,6 +17,7 @@ A claim's verdict is one word:
 - *not run*: it needs something that this figure does not run.
 """
 
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -180,10 +182,12 @@ def answer(name, scale="small", folder=None, *, seeds=None, workers=1, on=None, 
     at_paper_scale(scale)
     if folder is not None and Path(folder).is_file():
         raise BadInput(f"{folder} must be a folder, not a file")
-    if hasattr(module, "table"):  # counted or computed, not run
-        if seeds is not None:
+    if hasattr(module, "table"):  # counted or computed, or made of runs that no study describes
+        if seeds is None:
+            return Answer(name, scale, module, module.table(scale), [])
+        if "seed" not in inspect.signature(module.table).parameters:
             several.refuse(name)
-        return Answer(name, scale, module, module.table(scale), [])
+        return _answer(name, scale, module, [module.table(scale, seed=seed) for seed in seeds], [], seeds)
     running = {"workers": workers, "on": on, "progress": progress}
     if name.startswith("fpga/"):
         drawn = [{}] if seeds is None else [{"seed": seed} for seed in seeds]

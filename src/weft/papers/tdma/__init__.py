@@ -24,9 +24,9 @@ SPREAD = 1 * ms
 STARTS = 0x74646D20  # stream of when they begin
 
 
-def starts(count: int, spread: Time) -> np.ndarray:
+def starts(count: int, spread: Time, seed: int = 1) -> np.ndarray:
     """(count,) int64 ps: when hosts or flows begin, within `spread`."""
-    return random.below(random.words(random.key(1, STARTS), count), spread + 1)
+    return random.below(random.words(random.key(seed, STARTS), count), spread + 1)
 
 
 def carried(fabric: TDMA, flows, *, seed: int = 1, until: Time = 10**16, every: Time | None = None):

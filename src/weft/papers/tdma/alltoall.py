@@ -15,7 +15,7 @@ COLUMNS = ("system", "bytes", "ideal_s", "finish_s", "over_ideal", "first_flow",
 STEPS = 20  # moments at which progress is looked at
 
 
-def rows(topology, scale, pods) -> list[dict]:
+def rows(topology, scale, pods, seed=1) -> list[dict]:
     """A row per system: TDMA in both readings of the guard, and TCP with fewer bytes, which are packets there.
 
     inside_s is when the last flow within a switch was done, first_flow when the first of all was, as a share of the
@@ -27,23 +27,27 @@ def rows(topology, scale, pods) -> list[dict]:
         fabric = TDMA(nodes=HOSTS, topology=topology, pods=pods, inside=inside)
         flows = AllToAll(bytes=size).draw(nodes=HOSTS, link=fabric.link, seed=0)
         ideal = fabric.transfer(flows)
-        core, progress = carried(fabric, flows, every=ideal // STEPS)
+        core, progress = carried(fabric, flows, seed=seed, every=ideal // STEPS)
         out.append(_row(name, size, ideal, flows, core.state.finish, pods, progress))
     less = 400 * MB if at_paper_scale(scale) else 100 * MB
-    out += [_tcp(topology, less, 9000, pods, system) for system in (TOGETHER, APART)]
+    out += [by_tcp(topology, less, 9000, pods, system, seed) for system in (TOGETHER, APART)]
     if at_paper_scale(scale):
-        out.append(_tcp(topology, 20 * MB, 1500, pods, APART))
+        out.append(by_tcp(topology, 20 * MB, 1500, pods, APART, seed))
     return out
 
 
-def _tcp(topology, size, mtu, pods, system):
-    """TCP with fewer bytes, with the round trips of an idle network; all flows begin at once, or within 1 ms."""
-    network, name = replace(tcp(topology, mtu), delay=TRIP // 4), system + ("" if mtu == 9000 else f", {mtu} B")
+def by_tcp(topology, size, mtu, pods, system, seed=1, **other):
+    """A row of TCP with fewer bytes, with the round trips of an idle network; flows begin at once, or within 1 ms.
+
+    other: what the network has else than ours, as in `buffer=26`.
+    """
+    network = replace(tcp(topology, mtu), delay=TRIP // 4, **other)
+    name = system + ("" if mtu == 9000 else f", {mtu} B")
     flows = AllToAll(bytes=size).draw(nodes=HOSTS, link=network.link, seed=0)
-    begins = starts(len(flows), 0 if system == TOGETHER else SPREAD)
+    begins = starts(len(flows), 0 if system == TOGETHER else SPREAD, seed)
     flows = Flows.of(nodes=HOSTS, src=flows.src, dst=flows.dst, size=flows.size, start=begins)
     ideal = TDMA(nodes=HOSTS, topology=topology, pods=pods).transfer(flows)
-    run, progress, moment = network.prepare(flows, seed=1), [], 0
+    run, progress, moment = network.prepare(flows, seed=seed), [], 0
     while run.finished < run.total:
         moment += ideal // STEPS
         run.advance(until=moment)
@@ -132,17 +136,20 @@ def against_tcp(printed):
     return check
 
 
-def slower(table):
-    """Whether TDMA beats the TCP of hosts that nobody coordinates."""
-    mine, both = (
-        pick(table, "TDMA")["over_ideal"],
-        {name: pick(table, name)["over_ideal"] for name in (APART, TOGETHER)},
-    )
-    ours = ", ".join(f"{name}: {ratio:.3f}" for name, ratio in both.items())
-    better = 100 * (1 - mine / both[APART])
-    return "consistent" if mine < both[APART] else False, (
-        f"TDMA {mine:.3f} of the ideal time, {ours}: {better:.0f} % better than flows that nobody coordinates"
-    )
+def better(printed=None):
+    """A check that TDMA beats the TCP of hosts that nobody coordinates, by `printed` per cent within a third of it."""
+
+    def check(table):
+        mine = pick(table, "TDMA")["over_ideal"]
+        both = {name: pick(table, name)["over_ideal"] for name in (APART, TOGETHER)}
+        ours = ", ".join(f"{name}: {ratio:.3f}" for name, ratio in both.items())
+        gain = 100 * (1 - mine / both[APART])
+        good = gain > 0 if printed is None else abs(gain / printed - 1) <= 1 / 3
+        return "consistent" if good else False, (
+            f"TDMA {mine:.3f} of the ideal time, {ours}: {gain:.0f} % better than flows that nobody coordinates"
+        )
+
+    return check
 
 
 def together(table):
@@ -153,4 +160,4 @@ def together(table):
     return holds, f"the first flow is done after this share of the time: {ours}"
 
 
-__all__ = ["COLUMNS", "Claim", "against_tcp", "finish", "ideal", "lines", "rows", "slower", "together"]
+__all__ = ["COLUMNS", "Claim", "against_tcp", "better", "by_tcp", "finish", "ideal", "lines", "rows", "together"]

@@ -7,9 +7,9 @@ COLUMNS = tuple(column for column in alltoall.COLUMNS if column != "inside_s")
 SERIES = ()
 
 
-def table(scale="small"):
+def table(scale="small", seed=1):
     """A row per system."""
-    return alltoall.rows("switch", scale, 1)
+    return alltoall.rows("switch", scale, 1, seed)
 
 
 def draw(table):
@@ -21,6 +21,6 @@ CLAIMS = [
     Claim("tdma.c01", "ideally the transfer takes 184 s", alltoall.ideal(184), scaled=False),
     Claim("tdma.c01", "TDMA takes 194 s, 5 % more than ideal", alltoall.finish(194, 184)),
     Claim("tdma.c01", "TCP takes 225 s", alltoall.against_tcp(225 / 184), scaled=False),
-    Claim("tdma.c01", "TDMA's time is about 15 % better than TCP's", alltoall.slower, scaled=False),
+    Claim("tdma.c01", "TDMA's time is about 15 % better than TCP's", alltoall.better(15), scaled=False),
     Claim("tdma.c01", "under TCP some flows finish early, under TDMA all finish together", alltoall.together),
 ]

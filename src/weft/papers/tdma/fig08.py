@@ -7,9 +7,9 @@ COLUMNS = alltoall.COLUMNS
 SERIES = ()
 
 
-def table(scale="small"):
+def table(scale="small", seed=1):
     """A row per system."""
-    return alltoall.rows("tree", scale, 3)
+    return alltoall.rows("tree", scale, 3, seed)
 
 
 def draw(table):
@@ -28,6 +28,6 @@ CLAIMS = [
     Claim("tdma.c02", "the optimal time is 1024 s", alltoall.ideal(1024), scaled=False),
     Claim("tdma.c02", "TDMA takes 1075 s", alltoall.finish(1075, 1024)),
     Claim("tdma.c02", "TCP takes 1225 s", alltoall.against_tcp(1225 / 1024), scaled=False),
-    Claim("tdma.c02", "TDMA is faster than TCP", alltoall.slower, scaled=False),
+    Claim("tdma.c02", "TDMA is faster than TCP", alltoall.better(), scaled=False),
     Claim("tdma.c02", "flows within a switch finish before those between switches", _inside),
 ]

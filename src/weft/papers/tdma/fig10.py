@@ -10,10 +10,10 @@ COLUMNS = ("system", "offset_us", "mean_us", "p50_us", "p95_us", "most_us", "wai
 SERIES = (Series("offset_us", "mean_us", "system"),)
 
 
-def table(scale="small"):
+def table(scale="small", seed=1):
     """A row per moment in the slot; wait_ms is the time until the slot, which the paper does not count."""
     wait = rtt.waits()
-    return [rtt.row("TDMA, in its slot", times, wait, offset_us=offset) for offset, times in rtt.by_offset(scale)]
+    return [rtt.row("TDMA, in its slot", times, wait, offset_us=offset) for offset, times in rtt.by_offset(scale, seed)]
 
 
 def draw(table):

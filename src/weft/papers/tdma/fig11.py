@@ -17,7 +17,7 @@ BLOCKS = (10, 50, 100, 200, 300, 375, 450, 750, 1500, 3750, 10_000)  # KB
 SLOT = 375  # KB of a slot at 10 Gb/s
 
 
-def table(scale="small"):
+def table(scale="small", seed=1):
     """A row per system and block: what a host sends on average.
 
     With TDMA from the first slot on, blocks written ahead, as the paper's send buffers take them. With TCP every
@@ -25,16 +25,17 @@ def table(scale="small"):
     blocks. The paper says of TCP that hosts are not coordinated: in one row they begin at once, in one within 1 ms.
     """
     blocks = (*BLOCKS, 50_000, 100_000) if at_paper_scale(scale) else BLOCKS
-    out = [_slots(block) for block in blocks]
+    out = [in_slots(block, seed) for block in blocks]
     return out + [
-        _tcp(system, block, spread) for system, spread in ((TOGETHER, 0), (APART, SPREAD)) for block in blocks
+        _tcp(system, block, spread, seed) for system, spread in ((TOGETHER, 0), (APART, SPREAD)) for block in blocks
     ]
 
 
-def _slots(block):
-    fabric = TDMA(nodes=HOSTS)
+def in_slots(block, seed=1, **other):
+    """The row of TDMA; other: what the fabric has else than ours."""
+    fabric = TDMA(nodes=HOSTS, **other)
     flows = AllToAll(bytes=block * KB).draw(nodes=HOSTS, link=fabric.link, seed=0)
-    core, _ = carried(fabric, flows)
+    core, _ = carried(fabric, flows, seed=seed)
     first = fabric.slots * fabric.cycle  # the first round has no schedule
     rate = (HOSTS - 1) * block * KB * 8 * s / (int(core.state.finish.max()) - first) / Gbps
     whole = -(-block // SLOT) * fabric.cycle
@@ -42,10 +43,10 @@ def _slots(block):
             "losses": 0, "timeouts": 0}  # fmt: skip
 
 
-def neighbours(block: int, spread: int) -> Flows:
+def neighbours(block: int, spread: int, seed: int = 1) -> Flows:
     """From every host a block for each of the others, one after the other; hosts begin within `spread` ps."""
     pairs = [(i, (i + k) % HOSTS) for k in range(1, HOSTS) for i in range(HOSTS)]
-    begins = starts(HOSTS, spread)
+    begins = starts(HOSTS, spread, seed)
     return Flows.of(
         nodes=HOSTS, src=[i for i, _ in pairs], dst=[j for _, j in pairs], size=block,
         start=[int(begins[i]) if j == (i + 1) % HOSTS else 0 for i, j in pairs],
@@ -53,9 +54,9 @@ def neighbours(block: int, spread: int) -> Flows:
     )  # fmt: skip
 
 
-def _tcp(system, block, spread):
+def _tcp(system, block, spread, seed):
     fabric = replace(tcp("switch", 9000), delay=TRIP // 4)
-    run = fabric.prepare(neighbours(block * KB, spread), seed=1)
+    run = fabric.prepare(neighbours(block * KB, spread, seed), seed=seed)
     run.advance()
     seen, flows = run.observe(), run.demand
     mine = [flows.src == i for i in range(HOSTS)]
