@@ -164,10 +164,11 @@ def _follows(table):
 
 
 def _ramp(_):
+    """Packets of 9000 B, which the paper does not state, are what makes it 8 ms."""
     from weft.models.tdma import ramp
 
     said = f"{ramp() / ms:.1f} ms with packets of 9000 B, {ramp(segment=1500) / ms:.0f} ms with 1500 B"
-    return "consistent" if abs(ramp() / ms - 8) < 0.5 else False, said
+    return "fitted" if abs(ramp() / ms - 8) < 0.5 else False, said
 
 
 CLAIMS = [
