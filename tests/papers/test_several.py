@@ -10,6 +10,8 @@ from weft.errors import BadInput, WeftError
 from weft.papers import Answer, answer, fpga, several
 from weft.papers.fpga import iterations
 from weft.papers.shoal import fig09, fig16, repair
+from weft.papers.tdma import fig10 as later
+from weft.papers.tdma import rtt
 from weft.units import us
 
 
@@ -99,6 +101,14 @@ def test_what_is_repaired_is_what_the_seed_leaves_alive():
     assert made.seeds == (2,)
     alive = [len(workload.alive(16, 2)) for workload in made.workloads[::2]]
     assert [fabric.nodes for fabric in made.fabrics[1::2]] == alive
+
+
+def test_a_table_without_a_study_takes_seeds_if_anything_in_it_is_drawn(monkeypatch):
+    monkeypatch.setattr(rtt, "OFFSETS", (0, 20))
+    found = answer("tdma/10", seeds=(1, 2))
+    assert list(found.tables) == [later.table(seed=1), later.table(seed=2)]
+    assert answer("tdma/10").table == found.tables[0] != found.tables[1]
+    assert found.spread[0]["mean_us"] > 0
 
 
 def test_what_is_computed_takes_no_seeds():
