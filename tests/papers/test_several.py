@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from weft.cli import figure as cli_figure
 from weft.cli import main
 from weft.errors import BadInput, WeftError
 from weft.papers import Answer, answer, fpga, several
@@ -12,7 +13,7 @@ from weft.papers.fpga import iterations
 from weft.papers.shoal import fig09, fig16, repair
 from weft.papers.tdma import fig10 as later
 from weft.papers.tdma import rtt
-from weft.units import us
+from weft.units import show_number, us
 
 
 @pytest.fixture
@@ -114,6 +115,18 @@ def test_a_table_without_a_study_takes_seeds_if_anything_in_it_is_drawn(monkeypa
 def test_what_is_computed_takes_no_seeds():
     with pytest.raises(BadInput, match="seeds must be left out: shoal/table1 is computed, not run"):
         answer("shoal/table1", seeds=(1,))
+
+
+@pytest.mark.parametrize(
+    ("value", "off", "text"),
+    [
+        (82.67, 0.2137, "82.67 ± 0.21"), (87.4, 6.1e-05, "87.40 ± <0.01"), (0.9941, 6.9e-07, "0.9941 ± <0.0001"),
+        (1075.3, 0.0024, "1,075 ± <1"), (12.0, 3.795, "12 ± 4"), (37614.2, 1234.5, "37,614 ± 1,234"),
+        (0.6667, 2.8684, "0.6667 ± 2.868"), (1.5e-05, 2.3e-07, "1.500e-05 ± 2.300e-07"), (5, None, "5"),
+    ],
+)  # fmt: skip
+def test_an_interval_has_the_digits_of_its_number(value, off, text):
+    assert cli_figure._cell(value, off, show_number) == text
 
 
 def test_the_command_prints_intervals(quick, capsys):

@@ -108,4 +108,13 @@ def _print(answer, module):
 
 def _cell(value, off, number):
     """A value, and half of its interval if there is one."""
-    return number(value) if off is None else f"{number(value)} ± {number(off)}"
+    return number(value) if off is None else f"{number(value)} ± {_to_its_digits(number(value), number(off), off)}"
+
+
+def _to_its_digits(text, whole, off) -> str:
+    """An interval to no more decimals than the number that it belongs to has: more would say what that does not."""
+    decimals = len(text.partition(".")[2])
+    if "e" in text or ("e" not in whole and len(whole.partition(".")[2]) <= decimals):
+        return whole
+    least = 10.0**-decimals
+    return f"<{least:.{decimals}f}" if off < least / 2 else f"{off:,.{decimals}f}"
