@@ -174,9 +174,8 @@ class _Kernel(JITCodeLibrary):
         for function in self._final_module.functions:
             if function.linkage == Linkage.linkonce_odr and not function.name.startswith("NRT_"):
                 function.linkage = Linkage.internal
-            if function.name.startswith(tuple(_rare)):
-                for attribute in ("noinline", "cold"):
-                    function.add_function_attribute(attribute)
+            for attribute in next((_calls[name] for name in _calls if function.name.startswith(name)), ()):
+                function.add_function_attribute(attribute)
         super()._optimize_final_module()
 
 
@@ -232,14 +231,24 @@ def bare(function):
 # if a hot part is the first to call it.
 part = njit(_nrt=False, forceinline=False, **_internal)
 
-_rare: set[str] = set()  # how their names begin, mangled
+_calls: dict[str, tuple[str, ...]] = {}  # how the names of parts that stay calls begin, mangled -> LLVM's attributes
+
+
+def _call(function, *attributes):
+    names = [*function.__module__.split("."), function.__qualname__]
+    _calls["_ZN" + "".join(f"{len(name)}{name}" for name in names)] = attributes
+    return part(function)
+
+
+def apart(function):
+    """A part that stays a call, though only one kernel makes it: what it does takes no registers from that kernel's
+    loops."""
+    return _call(function, "noinline")
 
 
 def rare(function):
-    """A part that stays a call and lies apart, for what most runs never reach: it takes no registers from the rest."""
-    names = [*function.__module__.split("."), function.__qualname__]
-    _rare.add("_ZN" + "".join(f"{len(name)}{name}" for name in names))
-    return part(function)
+    """One that lies apart as well, for what most runs never reach."""
+    return _call(function, "noinline", "cold")
 
 
 # A part that LLVM must inline, for what runs with every event or cell: a call would push the seven words of every

@@ -23,7 +23,7 @@ import numpy as np
 
 from weft.engine.bits import at_most, either, lowest, population, prefetch
 from weft.engine.fingerprint import mixed
-from weft.engine.jit import bare, inlined, part
+from weft.engine.jit import apart, bare, inlined, part
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
     ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FEEDBACK, FINISHED,
@@ -195,7 +195,7 @@ def take_seat(plan, state, i):
     return b * SEATS
 
 
-@part
+@apart
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
     numbers, src, dst = plan.numbers, plan.src, plan.dst

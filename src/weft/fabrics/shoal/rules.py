@@ -10,7 +10,7 @@ import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.bits import either, lowest
 from weft.engine.calendar import FAR, FLOW, TIME, pop, release
-from weft.engine.jit import hot, inlined
+from weft.engine.jit import hot, inlined, rare
 from weft.fabrics.shoal.columns import (
     AFTER, DELAY, DELIVER, EPOCH, FEEDBACK, FINISH, FINISHED, GOT, HEAPED, KNOWN, KNOWN_STARTED, NEXT, RELEASE, SERVED,
     SOURCE, STARTED, UNDELIVERED, WANT,
@@ -173,6 +173,12 @@ def begin_flow(plan, state, h, f, slot, shortest):
     state.inflow[d] += 1
 
 
+@rare
+def set_free(state, f, slot):
+    """Release those that wait for flow f, which has ended: a call of two words, for which no cell keeps registers."""
+    state.tally[HEAPED] = release(state.waits, state.successors, state.tally[HEAPED], f, slot + 1)
+
+
 @hot
 def deliver(state, f, h, j, slot):
     """A cell of flow f, of pair h, has reached its end, node j; flows end here. Returns what the pair still lacks."""
@@ -183,7 +189,7 @@ def deliver(state, f, h, j, slot):
         flow[at(f), FINISH] = slot
         state.tally[FINISHED] += 1
         if state.waits.shape[0] > 0:
-            state.tally[HEAPED] = release(state.waits, state.successors, state.tally[HEAPED], f, slot + 1)
+            set_free(state, f, slot)
         state.inflow[j] -= 1
         if state.inflow[j] == 0:
             state.inflow_slots[j] += slot + 1 - state.inflow_since[j]
