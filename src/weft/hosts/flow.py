@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.engine import calendar, events
 from weft.engine.functions import Functions
-from weft.engine.jit import hot, part
+from weft.engine.jit import hot, part, rare
 from weft.engine.random import below, word
 from weft.hosts import mptcp
 from weft.hosts.state import (
@@ -298,9 +298,17 @@ def book(s, slot, i, seq):
         s.cut_short += np.int64(traffic_at(s, flow.id).received != traffic_at(s, flow.id).size)
         s.finished += 1
         if s.waits_size > 0:
-            s.coming = calendar.release(waits(s), successors(s), s.coming, flow.id, s.now)
+            set_free(s, flow.id)
         return True
     return False
+
+
+@rare
+def set_free(s, f):
+    """Flow f has ended: release those that wait for it, so that the loop stops before the first of them."""
+    s.coming = calendar.release(waits(s), successors(s), s.coming, f, s.now)
+    if s.coming > 0:
+        s.limit = min(s.limit, waits(s)[0, calendar.TIME] - 1)
 
 
 @part

@@ -103,12 +103,13 @@ def defer_pacer(s):
 @part
 def start_flow(s, transport, network):
     """Start the next flow, one that waits for no other first."""
-    if s.next_flow < s.known and traffic_at(s, s.next_flow).start <= s.now:
-        slot = open_slot(s, s.next_flow)
+    f = s.next_flow
+    if f < s.known and traffic_at(s, f).start <= s.now:
         s.next_flow += 1
     else:
-        slot = open_slot(s, calendar.pop(waits(s), s.coming))
+        f = calendar.pop(waits(s), s.coming)
         s.coming -= 1
+    slot = open_slot(s, f)
     if spreads(s):
         flow = flow_at(s, slot)
         spread(s, slot, network.paths(s, np.int64(flow.src), np.int64(flow.dst)))
@@ -131,21 +132,19 @@ def last_before(s, until):
 @hot
 def advance(s, until, budget, transport, network):
     """Run to `until` inclusive, or for `budget` events, and say why it stopped."""
-    limit, coming = last_before(s, until), s.coming
+    s.limit = last_before(s, until)
     for _ in range(budget):
-        if s.coming != coming:  # an event has released a flow
-            limit, coming = last_before(s, until), s.coming
-        if s.live == 0 and s.next_flow == s.known and coming == 0:
+        if s.live == 0 and s.next_flow == s.known and s.coming == 0:
             return DONE  # what is still on its way belongs to finished flows
         if s.rows_size - s.alive < SLACK:
             return GROW_ROWS
-        r = events.pull(s, rows(s), limit)
-        if r == events.NONE and limit < until:
+        r = events.pull(s, rows(s), s.limit)
+        if r == events.NONE and s.limit < until:
             if s.free_slot == events.NONE and s.used_slots == s.flows_size:
                 return GROW_SLOTS
-            s.now = limit + 1
+            s.now = s.limit + 1
             start_flow(s, transport, network)
-            limit, coming = last_before(s, until), s.coming
+            s.limit = last_before(s, until)
             continue
         if r == events.NONE:
             s.now = max(s.now, until)

@@ -192,6 +192,7 @@ PARAMETERS = (
 PLACES = (
     ("next_flow", "free_slot", "used_slots", "live", "finished"),
     ("known", "coming"),  # flows that wait for no other; flows that are released and wait for their moment
+    ("limit",),  # in the loop: the last moment before the next flow begins, or at which to stop
     ("first_out", "last_out"),  # packets that transports have sent and NICs have not yet taken, or -1
     ("has_room",),  # a host whose port has sent a data packet while it was `blocked`, or -1
     ("due_now", "due_order"),  # a host whose pacer is due in this very picosecond, or -1, and the number of that event
