@@ -8,10 +8,17 @@ left out. The last column says whether all flows ended at the same moments. `--q
     ring      all-reduce of 1 GB among 512 nodes of a Shoal rack, its first steps; at least 0.8 of the independent rate
     small     flows of some cells in chains on each kind of kernel, every flow with a predecessor; at most 5 % slower
 
-`--without` runs tables in which nobody waits with a copy of the source as well, from which every question about waiting
-is cut out, in processes of their own that take turns with ours: what the mechanism costs those who do not use it.
-`--before DIR` does the same with the sources in DIR/src, an older checkout. `--count` asks for instructions in place of
-seconds, which Valgrind counts, Python's own among them: two counts of the same kernels were up to 5 % apart.
+`--without` asks what the mechanism costs those who do not use it. Tables in which nobody waits run with copies of the
+source: one from which every question about waiting is cut out; one that is the same to the byte, so that what it seems
+to cost is noise; and placebos, in which a question is added that is as frequent, has nothing to do with waiting and is
+never true, so that what they seem to cost is what LLVM and the processor make of any other code. They take turns, a
+process each; printed is how long ours takes in proportion to each, as the median over the turns with the interval of
+order statistics that holds the median with at least 95 %. `--before DIR` compares with the sources in DIR/src, an older
+checkout, in the same way.
+
+`--count` asks for instructions in place of seconds, which Valgrind counts in the machine code of the kernels alone: two
+counts of the same source are equal to some 1 in 10 million. A difference of whole runs cannot tell: Python's start
+takes 14 billion instructions, and a million more or less from one time to the next.
 """
 
 import json
@@ -21,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from math import comb, inf
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -79,22 +87,11 @@ def compare(name, fabric, flows, until, turns):
 
 
 QUESTIONS = {  # file below src/weft -> (what it asks about flows that wait, what is left without that)
-    "hosts/flow.py": [
-        (
-            "        if s.waits_size > 0:\n"
-            "            s.coming = calendar.release(waits(s), successors(s), s.coming, flow.id, s.now)\n",
-            "",
-        )
-    ],
+    "hosts/flow.py": [("        if s.waits_size > 0:\n            set_free(s, flow.id)\n", "")],
     "hosts/loop.py": [
-        (
-            "        if s.coming != coming:  # an event has released a flow\n"
-            "            limit, coming = last_before(s, until), s.coming\n",
-            "",
-        ),
-        (" and coming == 0:", ":"),
+        (" and s.coming == 0:", ":"),
         ("    if s.coming > 0:\n        until = min(until, waits(s)[0, calendar.TIME] - 1)\n", ""),
-        ("if s.next_flow < s.known and traffic_at(s, s.next_flow).start <= s.now:", "if True:"),
+        ("if f < s.known and traffic_at(s, f).start <= s.now:", "if True:"),
     ],
     "fabrics/crossbar/kernel.py": [
         (
@@ -112,27 +109,61 @@ QUESTIONS = {  # file below src/weft -> (what it asks about flows that wait, wha
             "    if True:\n        tally[KNOWN_STARTED] += 1\n",
         ),
         ("    if tally[HEAPED] > 0:\n        slot = min(slot, state.waits[0, TIME])\n", ""),
-        (
-            "        if state.waits.shape[0] > 0:\n"
-            "            state.tally[HEAPED] = release("
-            "state.waits, state.successors, state.tally[HEAPED], f, slot + 1)\n",
-            "",
-        ),
+        ("        if state.waits.shape[0] > 0:\n            set_free(state, f, slot)\n", ""),
     ],
 }
+STARTS = {  # a question with every flow that starts; the answer is always no
+    "hosts/loop.py": [
+        ("    slot = open_slot(s, f)\n", "    slot = open_slot(s, f)\n    if s.live < 0:\n        s.moved = 0\n")
+    ],
+    "fabrics/crossbar/arrivals.py": [
+        (
+            "        active[i] = f\n        count[Count.ACTIVE] += 1\n",
+            "        active[i] = f\n        count[Count.ACTIVE] += 1\n"
+            "        if count[Count.ACTIVE] < 0:\n            count[Count.LOST] = 0\n",
+        )
+    ],
+    "fabrics/shoal/rules.py": [
+        (
+            "    tally[STARTED] += 1\n",
+            "    tally[STARTED] += 1\n    if tally[STARTED] < 0:\n        tally[FINISHED] = 0\n",
+        )
+    ],
+}
+ENDS = {  # the same with every flow that ends
+    "hosts/flow.py": [
+        ("        s.finished += 1\n", "        s.finished += 1\n        if s.finished < 0:\n            s.moved = 0\n")
+    ],
+    "fabrics/crossbar/kernel.py": [
+        (
+            "            count[Count.FINISHED] += 1\n",
+            "            count[Count.FINISHED] += 1\n"
+            "            if count[Count.FINISHED] < 0:\n                count[Count.LOST] = 0\n",
+        )
+    ],
+    "fabrics/shoal/rules.py": [
+        (
+            "        state.tally[FINISHED] += 1\n",
+            "        state.tally[FINISHED] += 1\n"
+            "        if state.tally[FINISHED] < 0:\n            state.tally[STARTED] = 0\n",
+        )
+    ],
+}
+OTHERS = {"without": QUESTIONS, "same": {}, "placebo 1": STARTS, "placebo 2": ENDS}
 
 
-def without(home):
-    """A copy of the source below `home` in which nobody can wait."""
+def copied(home, changes):
+    """`home`, with a copy of the source in which these changes are made."""
     shutil.copytree(Path(weft.__file__).parents[1], home / "src")
-    for name, cuts in QUESTIONS.items():
+    for name, some in changes.items():
         path = home / "src" / "weft" / name
         text = path.read_text()
-        for old, new in cuts:
+        for old, new in some:
             if text.count(old) != 1:
-                sys.exit(f"{name} must ask once {old!r}, not {text.count(old)} times")
+                sys.exit(f"{name} must have {old!r} once, not {text.count(old)} times")
             text = text.replace(old, new)
         path.write_text(text)
+    return str(home)
 
 
 FREE = {
@@ -144,74 +175,113 @@ FREE = {
 
 
 def small_flows(fabric, count):
-    """A table in which nobody waits: small flows, so that their ends count."""
+    """A table in which nobody waits: small flows, so that their starts and ends count."""
     return Poisson(load=0.6, sizes="fixed:1KB", flows=count).draw(nodes=fabric.nodes, link=fabric.link, seed=1)
 
 
 def nobody(quick):
-    """name -> CPU seconds of tables in which nobody waits."""
+    """name -> (CPU seconds of a table in which nobody waits, a sum over the ends of its flows)."""
     spent = {}
     for name, fabric in FREE.items():
-        table = small_flows(fabric, 20_000 if quick else 200_000)
+        table = small_flows(fabric, 20_000 if quick else 100_000)
         timed(fabric, table, 1 * us)
-        seconds, seen = min((timed(fabric, table, None) for _ in range(9)), key=lambda taken: taken[0])
+        seconds, seen = min((timed(fabric, table, None) for _ in range(5)), key=lambda taken: taken[0])
         spent[name] = seconds, int(seen.finish.sum())
     return spent
 
 
-def against(folder, quick):
-    """Print what nobody's waiting costs, in turns with another source; the last column is that of the ends of flows."""
-    here = str(Path(weft.__file__).parents[2])
-    best = {}
-    for _ in range(2 if quick else 4):
-        for place in (here, folder):
+def interval(ratios):
+    """(low, high) that holds the median with at least 95 %, whatever the distribution; of five or fewer there is none.
+
+    The k-th smallest of n is above the median with the chance of fewer than k heads in n throws.
+    """
+    n = len(ratios)
+    ranks = [k for k in range(1, n // 2 + 1) if 2 * sum(comb(n, i) for i in range(k)) <= 0.05 * 2**n]
+    if not ranks:
+        return -inf, inf
+    ordered = sorted(ratios)
+    return ordered[ranks[-1] - 1], ordered[-ranks[-1]]
+
+
+def against(others, quick):
+    """Print what nobody's waiting costs, in turns with other sources; the last column is that of the ends of flows."""
+    places = {"ours": str(Path(weft.__file__).parents[2]), **others}
+    spent = {}
+    for turn in range((6 if quick else 17) + 1):  # the first compiles, and is dropped
+        order = list(places)
+        for where in order[turn % len(order) :] + order[: turn % len(order)]:
             command = [sys.executable, __file__, "--nobody", *(["--quick"] if quick else [])]
-            environment = os.environ | {"PYTHONPATH": os.path.join(place, "src")}
+            environment = os.environ | {"PYTHONPATH": os.path.join(places[where], "src")}
             out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-            for name, (seconds, ends) in json.loads(out).items():
-                best.setdefault(name, {}).setdefault(place, []).append((seconds, ends))
-    print("nobody waits                           s here    s there  ratio  events")
-    for name, places in best.items():
-        ours, theirs = (min(runs) for runs in (places[here], places[folder]))
-        same = "same" if ours[1] == theirs[1] else "other"
-        print(f"{name:34} {ours[0]:10.3f} {theirs[0]:10.3f} {ours[0] / theirs[0]:6.3f}  {same}", flush=True)
+            for name, took in json.loads(out).items():
+                spent.setdefault(name, {}).setdefault(where, []).append(took)
+    print("nobody waits: CPU s, ours / " + "".join(f"{where:24}" for where in others) + "events")
+    for name, runs in spent.items():
+        shown = ""
+        for where in others:
+            ratios = [a / b for (a, _), (b, _) in zip(runs["ours"][1:], runs[where][1:], strict=True)]
+            low, high = interval(ratios)
+            shown += f"{median(ratios):.3f} [{low:.3f}, {high:.3f}]".ljust(24)
+        same = "same" if len({ends for some in runs.values() for _, ends in some}) == 1 else "other"
+        print(f"{name:28}{shown}{same}", flush=True)
 
 
 def only(name, count):
-    """One table of so many flows, in as few strides as can be."""
+    """One table of so many flows, in as few strides as can be; under Callgrind it counts those."""
     run = FREE[name].prepare(small_flows(FREE[name], int(count)), seed=1)
     run.compile()
+    count_on = "CALLGRIND" in os.environ
+    if count_on:
+        subprocess.run(["callgrind_control", "--instr=on", str(os.getpid())], check=True, capture_output=True)
     while (why := run.step(FAR, LARGEST)) >= MORE:
         run.grow(why)
+    if count_on:
+        subprocess.run(["callgrind_control", "--instr=off", str(os.getpid())], check=True, capture_output=True)
 
 
 def instructions(place, name, count) -> int:
-    """How many instructions that takes with the sources in `place`, Python's start and the drawing included."""
-    if shutil.which("valgrind") is None:
-        sys.exit("--count needs valgrind, which is not installed")
+    """How many instructions that takes in the machine code of kernels, with the sources in `place`."""
+    if shutil.which("callgrind_control") is None:
+        sys.exit("--count needs Valgrind, which is not installed")
     command = [sys.executable, __file__, "--only", name, str(count)]
-    plain = {
-        "NUMBA_CPU_NAME": "x86-64-v3",
-        "NUMBA_CPU_FEATURES": "",
-        "PYTHONHASHSEED": "0",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
+    plain = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}  # Valgrind knows no instructions of later ones
     environment = os.environ | plain | {"PYTHONPATH": os.path.join(place, "src")}
     subprocess.run(command, env=environment, check=True)  # compiles
-    counting = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", *command]
-    told = subprocess.run(counting, env=environment, capture_output=True, text=True, check=True).stderr
-    return int(re.search(r"I +refs: +([0-9,]+)", told)[1].replace(",", ""))
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "counts")
+        counting = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}", *command]
+        subprocess.run(counting, env=environment | {"CALLGRIND": "1"}, capture_output=True, check=True)
+        told = subprocess.run(
+            ["callgrind_annotate", "--threshold=100", "--show-percs=no", out],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    # what lies in no file was made by Numba
+    return sum(
+        int(found.replace(",", "")) for found in re.findall(r"^ *([0-9,]+) +\S+ \[\?\?\?\]$", told, re.MULTILINE)
+    )
 
 
-def counted(folder):
-    """Print the instructions that a flow takes more in a larger table than in a smaller one, here and there."""
-    here = str(Path(weft.__file__).parents[2])
-    print("nobody waits              instructions a flow, here      there  ratio")
+def counted(others):
+    """Print the instructions of a flow, and in proportion to those with other sources."""
+    here, flows = str(Path(weft.__file__).parents[2]), 20_000
+    print("nobody waits: instructions a flow, ours / " + "".join(f"{where:12}" for where in others))
     for name in FREE:
-        few, many = 4_000, 20_000
-        totals = [[instructions(place, name, flows) for flows in (few, many)] for place in (here, folder)]
-        ours, theirs = ((more - less) / (many - few) for less, more in totals)
-        print(f"{name:34} {ours:19.1f} {theirs:10.1f} {ours / theirs:6.4f}", flush=True)
+        ours = instructions(here, name, flows)
+        ratios = "".join(f"{ours / instructions(place, name, flows):<12.4f}" for place in others.values())
+        print(f"{name:28}{ours / flows:10,.1f}    {ratios}", flush=True)
+
+
+def compare_sources(variants, folders, quick):
+    """Compare with what `variants` make of the source, and with sources in other folders."""
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["WEFT_CACHE"] = os.path.join(home, "cache")  # what is compiled for copies goes with them
+        copies = {name: copied(Path(home) / str(k), changes) for k, (name, changes) in enumerate(variants.items())}
+        if "--count" in sys.argv[1:]:
+            counted(folders | copies)
+        else:
+            against(folders | copies, quick)
 
 
 def main():
@@ -223,12 +293,7 @@ def main():
         print(json.dumps(nobody(quick)))
         return
     if "--without" in sys.argv[1:]:
-        with tempfile.TemporaryDirectory() as home:
-            without(Path(home))
-            if "--count" in sys.argv[1:]:
-                counted(home)
-            else:
-                against(home, quick)
+        compare_sources(OTHERS, {}, quick)
         return
     print("                                      flows     done   M/s here  M/s without  ratio  events")
     turns = 5 if quick else 9
@@ -244,7 +309,8 @@ def main():
     ):
         compare(name, fabric, chains(fabric.nodes, count, size), 1000 * ms, turns)
     if "--before" in sys.argv[1:]:
-        against(sys.argv[sys.argv.index("--before") + 1], quick)
+        before = sys.argv[sys.argv.index("--before") + 1]
+        compare_sources({"same": {}}, {"before": before}, quick)
 
 
 if __name__ == "__main__":

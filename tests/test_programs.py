@@ -3,6 +3,7 @@
 import runpy
 import sys
 from collections import defaultdict
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,20 @@ def test_the_plain_kernel_is_measured(monkeypatch):
 def test_schedulers_are_measured():
     found = loaded("benchmarks/tdma.py")["measured"]("wrr", 8)
     assert found["scheduler"] == "wrr" and found["hosts"] == 8 and 0 < found["compute_ms"] <= found["compute_ms_worst"]
+
+
+def test_every_question_about_waiting_can_be_cut_out_of_a_copy_of_the_source(tmp_path):
+    program = loaded("benchmarks/waiting.py")
+    for k, (name, changes) in enumerate(program["OTHERS"].items()):
+        copy = Path(program["copied"](tmp_path / str(k), changes)) / "src" / "weft"
+        for file in changes:
+            there = (copy / file).read_text()
+            compile(there, file, "exec")
+            assert there != (ROOT / "src" / "weft" / file).read_text(), name
+
+
+def test_the_interval_of_a_median_is_made_of_ranks():
+    interval = loaded("benchmarks/waiting.py")["interval"]
+    assert interval([3, 1, 2, 5, 4]) == (-inf, inf)  # all of five are on one side with 1 in 16
+    assert interval([6, 3, 1, 2, 5, 4]) == (1, 6)
+    assert interval(range(17)) == (4, 12)  # tables of the sign test: the 5th and the 13th of 17
