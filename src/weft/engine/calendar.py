@@ -20,6 +20,7 @@ EDGE = 3  # numbers in `successors` for each edge: the flow, and what this edge 
 HALF = 31  # bits of a half
 LOW = (1 << HALF) - 1
 FAR = 1 << 62  # later than anything
+at = np.uint64  # an index that cannot be negative: Numba then does not count from the end
 
 
 def tables(flows) -> dict:
@@ -76,22 +77,24 @@ def limits(given: np.ndarray, laid: np.ndarray, edges: int):
 @rare
 def release(waits, successors, heaped, f, now):
     """Flow f has ended at `now`: count down those that wait for it. Returns how many are in the heap."""
-    for k in range(waits[f, FIRST], waits[f, LAST]):
-        g = successors[EDGE * k]
-        more = successors[EDGE * k + 1] + (np.int64(successors[EDGE * k + 2]) << HALF)
-        time = max(now + waits[g, GAP] + more, waits[g, EARLIEST])
-        waits[g, EARLIEST] = time
-        waits[g, PENDING] -= 1
-        if waits[g, PENDING] == 0:
+    for k in range(waits[at(f), FIRST], waits[at(f), LAST]):
+        edge = at(EDGE * k)
+        g = np.int64(successors[edge])
+        more = successors[edge + at(1)] + (np.int64(successors[edge + at(2)]) << HALF)
+        time = max(now + waits[at(g), GAP] + more, waits[at(g), EARLIEST])
+        waits[at(g), EARLIEST] = time
+        waits[at(g), PENDING] -= 1
+        if waits[at(g), PENDING] == 0:
             i = heaped
             heaped += 1
             while i > 0:
                 parent = (i - 1) >> 1
-                if waits[parent, TIME] < time or (waits[parent, TIME] == time and waits[parent, FLOW] < g):
+                before = waits[at(parent), TIME]
+                if before < time or (before == time and waits[at(parent), FLOW] < g):
                     break
-                waits[i, TIME], waits[i, FLOW] = waits[parent, TIME], waits[parent, FLOW]
+                waits[at(i), TIME], waits[at(i), FLOW] = before, waits[at(parent), FLOW]
                 i = parent
-            waits[i, TIME], waits[i, FLOW] = time, g
+            waits[at(i), TIME], waits[at(i), FLOW] = time, g
     return heaped
 
 
@@ -100,7 +103,7 @@ def pop(waits, heaped):
     """Take the first flow out of the heap of `heaped`, which the caller counts down; returns the flow."""
     first = waits[0, FLOW]
     n = heaped - 1
-    time, g = waits[n, TIME], waits[n, FLOW]
+    time, g = waits[at(n), TIME], waits[at(n), FLOW]
     i = 0
     while True:
         child = 2 * i + 1
@@ -108,15 +111,15 @@ def pop(waits, heaped):
             break
         other = child + 1
         if other < n and (
-            waits[other, TIME] < waits[child, TIME]
-            or (waits[other, TIME] == waits[child, TIME] and waits[other, FLOW] < waits[child, FLOW])
+            waits[at(other), TIME] < waits[at(child), TIME]
+            or (waits[at(other), TIME] == waits[at(child), TIME] and waits[at(other), FLOW] < waits[at(child), FLOW])
         ):
             child = other
-        if time < waits[child, TIME] or (time == waits[child, TIME] and g < waits[child, FLOW]):
+        if time < waits[at(child), TIME] or (time == waits[at(child), TIME] and g < waits[at(child), FLOW]):
             break
-        waits[i, TIME], waits[i, FLOW] = waits[child, TIME], waits[child, FLOW]
+        waits[at(i), TIME], waits[at(i), FLOW] = waits[at(child), TIME], waits[at(child), FLOW]
         i = child
-    waits[i, TIME], waits[i, FLOW] = time, g
+    waits[at(i), TIME], waits[at(i), FLOW] = time, g
     return first
 
 

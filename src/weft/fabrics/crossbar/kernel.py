@@ -15,7 +15,7 @@ import numpy as np
 from weft.engine.bits import either, lowest, population
 from weft.engine.calendar import FAR, TIME, release
 from weft.engine.fingerprint import add, mixed
-from weft.engine.jit import bare, inlined, part
+from weft.engine.jit import bare, inlined, part, rare
 from weft.engine.random import mix, origin, step, word
 from weft.fabrics.crossbar import arrivals, emulation, schedulers, stages
 from weft.fabrics.crossbar.arrivals import members, uniform
@@ -73,10 +73,10 @@ def finish(number, slot, gone, flow_due, flow_finish, count):
             count[Count.FINISHED] += 1
 
 
-@part
+@rare
 def set_free(number, slot, gone, flow_due, count, waits, successors):
-    """Release those that waited for flows whose last cell left in this slot. Apart from `finish`, which is then small
-    enough for LLVM to inline it: 2 % of all instructions where nobody waits. An output sends one cell, so none of the
+    """Release those that waited for flows whose last cell left in this slot: apart from `finish`, which is then small
+    enough for LLVM to inline it, 2 % of all instructions where nobody waits. An output sends one cell, so none of the
     flows is met twice."""
     for k in range(number):
         f = np.int64(gone[TAG, k])
