@@ -214,16 +214,19 @@ def test_a_disk_that_fills_up_keeps_the_older_result_and_still_prints_the_new_on
     assert os.listdir(tmp_path) == ["r"]
 
 
-def test_a_file_system_that_takes_no_more_bytes_loses_nothing(tmp_path):
-    """The same with a limit that the system itself enforces."""
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_file_system_that_takes_no_more_bytes_loses_nothing(tmp_path, compiled):
+    """The same with a limit that the system itself enforces; what has to be compiled cannot be kept either."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
+    elsewhere = {} if compiled else {"WEFT_CACHE": str(tmp_path.with_name("cache"))}
     said = subprocess.run(
         [sys.executable, "-c", "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n" + PROGRAM, *GOOD,
          "-o", str(tmp_path / "r")],
-        capture_output=True, text=True, preexec_fn=limit, timeout=120, env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
+        capture_output=True, text=True, preexec_fn=limit, timeout=120,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0", **elsewhere},
     )  # fmt: skip
     assert said.returncode == 2, said
     assert "Traceback" not in said.stderr

@@ -11,6 +11,7 @@ import fcntl
 import os
 import pickle
 import sys
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from time import monotonic, sleep
@@ -108,7 +109,8 @@ class _Cache(FunctionCache):
         return found
 
     def save_overload(self, sig, data):
-        super().save_overload(sig, data)
+        with suppress(OSError):  # a disk that is full: what was compiled serves this process
+            super().save_overload(sig, data)
         self._give_back()
 
     def _wait(self, sig) -> bool:
