@@ -70,7 +70,8 @@ def test_a_rack_is_measured():
 
 
 def test_the_plain_kernel_is_measured(monkeypatch):
-    monkeypatch.setattr(plain_rack, "WORTHWHILE", plain_rack.WORTHWHILE)  # the program sets it
+    for name in ("WORTHWHILE", "WORTH_CELLS"):
+        monkeypatch.setattr(plain_rack, name, getattr(plain_rack, name))  # the program sets them
     program = loaded("benchmarks/shoal_plain.py")
     for both in (False, True):
         slots, cells = program["measure"]({"fail": "node 0 at 50us"}, 200, both=both)

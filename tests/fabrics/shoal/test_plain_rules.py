@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabrics.shoal.test_twins_plain import as_faults, carry, same
+from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.plain import arrays as plain_arrays
 from weft.fabrics.shoal.plain import kernel as plain
@@ -286,7 +287,7 @@ def test_two_lists_of_changes_become_one_that_says_the_same(n, data):
 @pytest.mark.parametrize(("n", "channels", "delay"), [(5, 1, 0), (8, 3, 2), (70, 4, 0), (64, 4, 5)])
 def test_who_has_a_peer_is_who_the_schedule_says(n, channels, delay):
     schedule = rounds(n, channels, delay)
-    assert (unpack(plain_arrays.lit(schedule), n) == (schedule.peers().reshape(-1, n) >= 0)).all()
+    assert (unpack(arrays.lit(schedule), n) == (schedule.peers().reshape(-1, n) >= 0)).all()
 
 
 def test_a_jump_over_idle_slots_counts_the_turns_it_leaves_out():

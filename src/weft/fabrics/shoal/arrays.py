@@ -11,6 +11,7 @@ from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal import kernel as k
 from weft.fabrics.shoal.columns import DefaultPlan, Plan
 from weft.fabrics.shoal.kernel import FastState
+from weft.schedule.outage import pack
 from weft.schedule.rotation import Rounds
 
 RULES = {"paper": col.PAPER, "literal": col.LITERAL, "released": col.RELEASED_RULES}
@@ -44,8 +45,15 @@ def make_plan(
         numbers, schedule.shift, schedule.first, schedule.last, mirror, _from_to(schedule.place),
         (np.arange(len(mirror)) // schedule.channels).astype(np.int32), late.astype(np.int32),
         np.ascontiguousarray(src, np.int32), np.ascontiguousarray(dst, np.int32),
-        np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64), *waits,
+        np.ascontiguousarray(cells, np.int64), np.ascontiguousarray(start, np.int64),
+        lit(schedule), np.zeros(-(-n // 64), np.uint64), np.zeros((0, -(-n // 64)), np.uint64), *waits,
     ))  # fmt: skip
+
+
+def lit(schedule: Rounds) -> np.ndarray:
+    """(w, b) uint64: who has a peer in each place."""
+    i = np.arange(schedule.nodes)
+    return pack((schedule.first[:, None] <= i) & (i < schedule.last[:, None]))
 
 
 def best_plan(plan: Plan) -> Plan:
@@ -115,10 +123,11 @@ def first_room(plan: Plan) -> tuple[int, int]:
     return max(pairs, k.SEATS) + k.SEATS, max(64, 4 * n * channels)  # the first block stays empty
 
 
-def make_state(plan: Plan) -> FastState:
-    """A rack in which nothing has happened."""
-    pairs, cells = first_room(plan)
-    state = FastState(**memory.zeros(shapes(plan, pairs, cells)))
+def make_state(plan: Plan, pairs: int = 0, cells: int = 0, window: int = WINDOW) -> FastState:
+    """A rack in which nothing has happened, with room for so many pairs and cells at least."""
+    room = first_room(plan)
+    pairs, cells = larger(room[0], pairs), larger(room[1], cells)
+    state = FastState(**memory.zeros(shapes(plan, pairs, cells, window)))
     state.flow[:, col.FINISH] = -1
     state.free[:] = np.arange(cells)[::-1]
     state.tally[col.FREE], state.tally[col.PAIRS_USED] = cells, k.SEATS
@@ -126,6 +135,13 @@ def make_state(plan: Plan) -> FastState:
     set_waits(plan, state)
     state.print[:] = fingerprint.start()
     return state
+
+
+def larger(room: int, asked: int) -> int:
+    """`room`, doubled until there is as much as asked for."""
+    while room < asked:
+        room *= 2
+    return room
 
 
 def set_waits(plan, state) -> None:

@@ -33,6 +33,9 @@ class Plan(NamedTuple):
     dst: np.ndarray  # (flows,) int32    [f]
     cells: np.ndarray  # (flows,) int64  [f]     how many it has
     start: np.ndarray  # (flows,) int64  [f]     slot in which it starts, ascending among those that wait for nobody
+    lit: np.ndarray  # (w, b) uint64     [p]     who has a peer, as bits; in the fast kernel, one that has not failed
+    gone: np.ndarray  # (b,) uint64              nodes that have failed for good, as far as the fast kernel is concerned
+    parted: np.ndarray  # (n, b) uint64, or no rows  [j]  whom j cannot reach, for the fast kernel
     waits: np.ndarray  # (flows, 8) int64, or no rows: who waits for whom, see weft.engine.calendar
     successors: np.ndarray  # int32             whom each flow releases
 
@@ -109,8 +112,9 @@ GOES_ON, DIRECT, RELAYED_BY, THROWN_AWAY = range(4)
     RELAYED,  # cells that arrived at the node between (fast kernel)
     KNOWN_STARTED,  # flows started, of those that wait for no other
     HEAPED,  # flows that are released and wait for their slot
-) = range(26)
-TALLY = 26
+    ASTRAY,  # cells that were sent, and neither are under way nor have arrived, once something had failed (fast kernel)
+) = range(27)
+TALLY = 27
 # tally, in the plain kernel
 (
     CHANGE,  # the change that is in force
@@ -127,8 +131,8 @@ TALLY = 26
     ACKS, ACKS_IN,  # acknowledgements made and arrived
     LISTED,  # cells to be repeated
     IN_FLIGHT, DISCARDED, QUEUED, CORRUPTED, COLLIDED, DROPPED,  # cells lost, by cause
-) = range(26, 50)  # fmt: skip
-PLAIN_TALLY = 50
+) = range(27, 51)  # fmt: skip
+PLAIN_TALLY = 51
 CAUSES = {
     "in_flight": IN_FLIGHT, "discarded": DISCARDED, "queued": QUEUED, "corrupted": CORRUPTED, "collided": COLLIDED,
     "dropped": DROPPED,

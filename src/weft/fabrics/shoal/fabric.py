@@ -275,8 +275,10 @@ class Shoal(Fabric):
         places, pairs = -(-n // c) * c, 8 * min(flows, n)
         per_link, per_pair = 4 + 8 * self.values + 2 + (32 if n <= 4096 else 8), 2 * places + 64 + 4 + 128 + 16
         per_flow = 36 + 24 + 48
+        fast = n * places * per_link + pairs * per_pair
         if self.rules == "released" or self.needs_plain:
             pairs, per_link, per_pair = min(flows, 4 * n) + 16, 34, 4 * places + 64
+        both = self.needs_plain and self.classes == 1 and not self.ber and not self.patience and n <= 4096
         if self.needs_plain:
             turns = 2 + 2 * self.travel * c // places
             per_link = 36 * self.classes + 16 * turns + 4 * self.values
@@ -291,7 +293,8 @@ class Shoal(Fabric):
             pairs *= 2
         air = (self.travel + 1) * c * n * (5 + 8 * self.values)
         waits = 2 * calendar.size(demand)  # as planned, and as it is
-        return n * places * per_link + pairs * per_pair + flows * per_flow + 4 * n * c * 20 + air + waits
+        kernels = n * places * per_link + (fast if both else 0)  # which hand the rack to one another
+        return kernels + pairs * per_pair + flows * per_flow + 4 * n * c * 20 + air + waits
 
     # ------------------------------------------------------------------ a run
 

@@ -23,15 +23,16 @@ import numpy as np
 
 from weft.engine.bits import at_most, either, lowest, population, prefetch
 from weft.engine.fingerprint import mixed
-from weft.engine.jit import apart, bare, inlined, part
+from weft.engine.jit import apart, bare, inlined, part, rare
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
-    ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, BASE, CHANNELS, DELAY, DELIVERED, DEPTH, DONE, EPOCH, FEEDBACK, FINISHED,
-    FLYING, FORWARDED, FREE, HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE, MORE_CELLS, MORE_PAIRS,
-    MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED, READY_QUEUES, RELAYED, REST_HEAD,
-    REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS, SOURCE, SPENT, STRIDE, VISITS,
-    WANT, has_default_rules,
+    ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, ASTRAY, BASE, CHANNELS, DELAY, DELIVER, DELIVERED, DEPTH, DONE, EPOCH,
+    FEEDBACK, FINISHED, FLYING, FORWARDED, FREE, HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
+    MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED,
+    READY_QUEUES, RELAYED, RELEASE, REST_HEAD, REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS,
+    SOURCE, SPENT, STRIDE, VISITS, WANT, has_default_rules,
 )  # fmt: skip
+from weft.fabrics.shoal.plain.sets import has
 from weft.fabrics.shoal.rules import (
     at, begin_flow, bound, channel_in_turn, deliver, due_flow, end_pair, event, facing, has_started, may_leave,
     next_flow, next_start, reorder, rested_by, service_lag, too_young, where, window,
@@ -195,6 +196,15 @@ def take_seat(plan, state, i):
     return b * SEATS
 
 
+@rare
+def shut(plan, state, h, i, d):
+    """Let pair h of i and d send nothing over nodes that cannot reach d."""
+    n, w = plan.numbers[N], plan.numbers[STRIDE]
+    for p in range(plan.shift.size):
+        if has(plan.lit[p], i) and has(plan.parted[facing(i, np.int64(plan.shift[p]), n)], d):
+            state.leave[at(subflow(h, p, w))] = AWAY
+
+
 @apart
 def start_flows(plan, state):
     """Start every flow whose slot has come. False if there is no room for another pair."""
@@ -209,6 +219,10 @@ def start_flows(plan, state):
         if f < 0:
             break
         i, d = src[f], dst[f]
+        if has(plan.gone, i):  # it waits for its node to come back
+            state.flow[f, RELEASE] = state.flow[f, DELIVER] = plan.cells[f]
+            has_started(plan, state, f)
+            continue
         h = np.int64(living[i]) - 1
         while h >= 0 and target[h] != d:
             h = pair[h, NEXT] - 1
@@ -222,6 +236,8 @@ def start_flows(plan, state):
             for p in range(plan.shift.size):  # the seat may have been another's; most of what it left is past
                 if state.leave[at(subflow(h, p, w))] > e:
                     state.leave[at(subflow(h, p, w))] = FREE_NOW
+            if plan.parted.shape[0] > 0:
+                shut(plan, state, h, i, d)
             state.early[h, :] = 0
             state.incast[d] += 1
             state.outcast[i] += 1
@@ -279,9 +295,9 @@ def group_may_send(leave, able, block, many, i, group, n, p, w, limit):
 @part
 def send(plan, state, slot):
     """Every node that has anything to do works through its channels; what it sends goes into the air."""
-    numbers, first, last = plan.numbers, plan.first, plan.last
+    numbers, first, last, lit = plan.numbers, plan.first, plan.last, plan.lit
     busy, active, work, tally = state.busy, state.active, state.work, state.tally
-    n, channels, epoch, self_place = numbers[N], numbers[CHANNELS], numbers[EPOCH], numbers[SELF]
+    channels, epoch, self_place = numbers[CHANNELS], numbers[EPOCH], numbers[SELF]
     air_of = slot % (numbers[DELAY] + 1)
     narrow = False
     for c in range(channels):
@@ -292,19 +308,12 @@ def send(plan, state, slot):
             state.left[:] = 0
         workers, words = 0, active.size
         for b in range(words):
-            todo = active[b] | busy[p * words + b]
+            todo = (active[b] | busy[p * words + b]) & lit[p, b]
             busy[p * words + b] = 0
             while todo != 0:
                 work[at(workers)] = b * 64 + lowest(todo)
                 workers += 1
                 todo &= todo - _ONE
-        if first[p] > 0 or last[p] < n:  # half of the nodes only: the others face nobody
-            kept = 0
-            for k in range(workers):
-                if first[p] <= work[k] < last[p]:
-                    work[kept] = work[k]
-                    kept += 1
-            workers = kept
         tally[VISITS] += workers
         for k in range(workers, workers + AHEAD):
             work[at(k)] = 0
@@ -797,5 +806,6 @@ def inspect(plan, state):
         total += waiting[i]
     in_use = cell.shape[0] - tally[FREE]
     lost += abs(total - queued) + abs(in_use - listed) + abs(mine + tally[RELAYED] - tally[FORWARDED] - queued)
-    lost += abs(tally[LOCAL] + tally[FORWARDED] - tally[FLYING] - tally[RELAYED] - tally[DELIVERED])
+    there = tally[FLYING] + tally[RELAYED] + tally[DELIVERED] + tally[ASTRAY]
+    lost += abs(tally[LOCAL] + tally[FORWARDED] - there)
     return twice, lost

@@ -5,26 +5,27 @@ from dataclasses import replace
 import numpy as np
 
 from weft.engine import calendar, loop
+from weft.fabrics.shoal import arrays, columns, kernel
 from weft.fabrics.shoal.columns import CAUSES
+from weft.fabrics.shoal.plain import arrays as plain_arrays
+from weft.fabrics.shoal.plain import convert, settle
+from weft.fabrics.shoal.plain import kernel as plain_kernel
 from weft.fabrics.shoal.rack import RackRun
 from weft.metrics.observation import Lost
 from weft.schedule import outage
 
-WORTHWHILE = 1 << 24  # node-slots before the first fault that the fast kernel carries: two seconds of the plain one
+WORTHWHILE = 1 << 24  # node-slots before a fault that the fast kernel carries: two seconds of the plain one
+WORTH_CELLS = 1 << 21  # cells left for which the fast kernel is asked to go on after a fault: about as long
 
 
 class PlainRackRun(RackRun):
     """A rack with a plan of failures, damaged cells, clocks or traffic classes.
 
-    The fast kernel carries it up to its first fault, if there is anything to be gained; the plain one takes over.
+    The fast kernel carries it up to its first fault, if there is anything to be gained; the plain one takes over, and
+    gives it back once everybody knows what has failed, until something else is to happen.
     """
 
     def lay_out(self, flows):
-        from weft.fabrics.shoal import arrays, columns, kernel
-        from weft.fabrics.shoal.plain import arrays as plain_arrays
-        from weft.fabrics.shoal.plain import convert
-        from weft.fabrics.shoal.plain import kernel as plain_kernel
-
         fabric = self.fabric
         self.kernel, self.code, self.layout = columns, plain_kernel, plain_arrays
         self.stuck = False  # nothing can move any more
@@ -32,6 +33,7 @@ class PlainRackRun(RackRun):
         self.outages = fabric.outages(self.seed)
         self.ends = sorted({-(-o.until // fabric.slot_time) for o in self.outages if o.until is not None})
         self.seen = np.full((len(self.outages), 2), -1, np.int64)  # declarations and slot of the last, once it is over
+        self.kept = None  # what the plain kernel knew when it gave the rack back
         self.plain_plan = plain_arrays.make_plan(
             fabric.rounds, flows.src, flows.dst, fabric.cells(flows.size), -(-flows.start // fabric.slot_time),
             flows.klass, faults=fabric.faults(self.seed), delay=fabric.travel, ready_queues=fabric.ready_queues,
@@ -41,33 +43,69 @@ class PlainRackRun(RackRun):
             waits=calendar.make(flows, fabric.slot_time),
         )  # fmt: skip
         self.switch = convert.switch_slot(self.plain_plan)  # slot in which the plain kernel takes over; 0 when it has
+        self.asked, self.next_look = 0, None  # in vain, and the slot in which to ask whether the rack has settled
         if self.switch * fabric.lanes * fabric.nodes < WORTHWHILE:
             self.switch = 0
+            self.plan_look(0)
             return self.plain_plan
         self.code, self.layout = kernel, arrays
         return convert.fast_plan(self.plain_plan)
 
     def take_over(self):
         """Go on with the plain kernel."""
-        from weft.fabrics.shoal.plain import arrays, kernel
-
         self.plan, self.state = self.plain_plan, self.plain_state
-        self.code, self.layout, self.switch = kernel, arrays, 0
+        self.code, self.layout, self.switch, self.kept, self.asked = plain_kernel, plain_arrays, 0, None, 0
+        self.plan_look(self.slot)
 
     @property
     def plain_state(self):
         """The state as the plain kernel has it, or would have it."""
-        from weft.fabrics.shoal.plain.convert import convert
+        if self.switch == 0:
+            return self.state
+        if self.kept is None:
+            return convert.convert(self.plain_plan, self.state)
+        return settle.take_back(self.plain_plan, self.plan, self.state, self.kept)
 
-        return self.state if self.switch == 0 else convert(self.plain_plan, self.state)
+    # ------------------------------------------------------------------ the fast kernel after a fault
+
+    def plan_look(self, slot):
+        """Say when to ask next whether the rack has settled, if that can come to anything."""
+        plan, fabric = self.plain_plan, self.fabric
+        if fabric.classes > 1 or fabric.ber or fabric.patience or fabric.nodes > arrays.WIDE:
+            return
+        memory = settle.remember(plan)
+        while (fault := settle.next_fault(plan, slot)) < settle.NEVER:
+            if (fault - slot - 2 * memory) * fabric.lanes * fabric.nodes >= WORTHWHILE:
+                break
+            slot = fault + 1
+        if plan.cells.sum() >= WORTH_CELLS:
+            self.next_look = slot + (2 * memory << min(self.asked, 10))
+
+    def look(self):
+        """Give the rack back to the fast kernel, if it has settled and there is enough to gain."""
+        plan, slot, self.next_look = self.plain_plan, self.slot, None
+        left = plan.cells.sum() - self.state.tally[columns.DELIVERED]
+        if settle.settled(plan, self.state):
+            end = settle.until(plan, self.state)
+            long = (end - slot) * self.fabric.lanes * self.fabric.nodes >= WORTHWHILE and left >= WORTH_CELLS
+            given = settle.give_back(plan, self.state) if long else None
+            if given is not None:
+                self.plan, self.state, self.kept = given
+                self.code, self.layout, self.switch = kernel, arrays, end
+                return
+        self.asked += 1
+        self.plan_look(slot)
 
     def compile(self):
-        from weft.fabrics.shoal.plain import kernel
-
         super().compile()
         plan, state = self.plain_plan, self.plain_state
-        kernel.advance(plan, state, self.slot, 0)
-        kernel.inspect(plan, state)
+        plain_kernel.advance(plan, state, self.slot, 0)
+        plain_kernel.inspect(plan, state)
+        if self.next_look is not None:
+            plan = convert.fast_plan(plan)
+            state = arrays.make_state(plan)
+            kernel.advance(plan, state, 0, 0)
+            kernel.inspect(plan, state)
 
     def step(self, until, budget):
         stop = until // self.fabric.slot_time
@@ -82,17 +120,23 @@ class PlainRackRun(RackRun):
 
     @property
     def next_change(self):
-        """When the plain kernel takes over; then each repair: what was declared is looked at before it is withdrawn."""
+        """When the plain kernel takes over; each repair: what was declared is looked at before it is withdrawn; and
+        when to ask whether the fast one can go on."""
         if self.switch:
-            return self.switch * self.fabric.slot_time
-        return next((over * self.fabric.slot_time for over in self.ends[self.repaired :]), None)
+            slots = [self.switch] if self.switch < settle.NEVER else []
+        else:
+            slots = [*self.ends[self.repaired : self.repaired + 1], *([self.next_look] if self.next_look else [])]
+        return min(slots) * self.fabric.slot_time if slots else None
 
     def change(self):
         if self.switch:
             self.take_over()
-        else:
-            self.look_back(self.ends[self.repaired])
+            return
+        if self.slot in self.ends[self.repaired : self.repaired + 1]:
+            self.look_back(self.slot)
             self.repaired += 1
+        if self.slot == self.next_look:
+            self.look()
 
     def stalled(self):
         """0: the plain kernel itself says when nothing can move any more."""
@@ -149,9 +193,10 @@ class PlainRackRun(RackRun):
 
     @property
     def lost(self):
-        if self.switch:
+        if self.switch and self.kept is None:
             return Lost(causes=dict.fromkeys(CAUSES, 0))
-        return Lost(causes={cause: int(self.state.tally[column]) for cause, column in CAUSES.items()})
+        tally = self.state.tally if self.kept is None else self.kept.tally
+        return Lost(causes={cause: int(tally[column]) for cause, column in CAUSES.items()})
 
     def observe(self):
         k, state = self.kernel, self.plain_state
@@ -214,10 +259,16 @@ class PlainRackRun(RackRun):
     # ------------------------------------------------------------------ checkpoints
 
     def arrays(self):
-        return super().arrays() | {"outages.seen": self.seen, "outages.repaired": np.array([self.repaired, self.stuck])}
+        out = super().arrays() | {"outages.seen": self.seen, "outages.repaired": np.array([self.repaired, self.stuck])}
+        if self.kept is not None:
+            out |= {f"kept.{name}": array for name, array in self.kept._asdict().items()}
+            out["kept.switch"] = np.array([self.switch])
+        return out
 
     def check(self, given):
-        if self.switch and "held" not in given:  # the plain kernel has taken over, whose arrays are others
+        if "kept.switch" in given and self.kept is None:  # the fast kernel had it again
+            self.be_given_back(given)
+        elif self.switch and "held" not in given:  # the plain kernel has taken over, whose arrays are others
             self.take_over()
             room = [given.get(name, np.zeros(())) for name in ("target", "free", "early")]
             if [array.ndim for array in room] == [1, 1, 2]:  # as large as what was there then needed
@@ -225,9 +276,32 @@ class PlainRackRun(RackRun):
                 self.state = self.layout.make_state(self.plan, pairs=pairs, cells=cells, window=window)
         super().check(given)
 
+    def be_given_back(self, given):
+        """Lay out the fast kernel's arrays as they are after a fault."""
+        if not self.switch:
+            self.code, self.layout, self.plan = kernel, arrays, convert.fast_plan(self.plain_plan)
+            self.state = arrays.make_state(self.plan)
+        listed = given.get("kept.listed", np.zeros((0, 0)))
+        state = plain_arrays.make_state(self.plain_plan)
+        known = {name: getattr(state, name) for name in settle.Kept._fields if name != "listed"}
+        self.kept = settle.Kept(**known, listed=np.zeros((len(listed) if listed.ndim == 2 else 0, 5), np.int64))
+        self.switch = settle.NEVER
+
+    def limits(self, given):
+        yield from super().limits(given)
+        if self.kept is not None:
+            yield from settle.limits(self.plain_plan, given)
+
     def restore(self, arrays):
-        if self.switch and "held" not in arrays:  # the plain kernel has taken over
+        if "kept.switch" in arrays:
+            if self.kept is None:
+                self.be_given_back(arrays)
+            self.kept = settle.Kept(*(arrays[f"kept.{name}"].copy() for name in settle.Kept._fields))
+            self.plan, self.switch = settle.masked_plan(self.plain_plan, self.kept), int(arrays["kept.switch"][0])
+        elif self.switch and "held" not in arrays:  # the plain kernel has taken over
             self.take_over()
         super().restore(arrays)
+        if not self.switch:
+            self.plan_look(self.slot)
         self.seen = arrays["outages.seen"].copy()
         self.repaired, self.stuck = int(arrays["outages.repaired"][0]), bool(arrays["outages.repaired"][1])

@@ -39,7 +39,6 @@ from weft.fabrics.shoal.plain.state import (
     PlainState,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.transport import BACKOFF
-from weft.schedule.outage import pack
 from weft.schedule.rotation import Rounds
 from weft.wire.shoal import HEADER
 
@@ -116,15 +115,8 @@ def make_plan(
         klass=np.zeros(len(base.src), np.int32) if klass is None else np.ascontiguousarray(klass, np.int32),
         bit_errors=np.array([random.key(seed, HITS), random.key(seed, BITS), threshold(ber, cell)], np.uint64),
         depth=np.array([first] + [rest] * (classes - 1), np.int64),
-        lit=lit(schedule),
         change=faults.slots, cuts=faults.cuts, offs=faults.offs, cut=faults.cut, dead=faults.dead, off=faults.off,
     )  # fmt: skip
-
-
-def lit(schedule: Rounds) -> np.ndarray:
-    """(w, b) uint64: who has a peer in each place."""
-    i = np.arange(schedule.nodes)
-    return pack((schedule.first[:, None] <= i) & (i < schedule.last[:, None]))
 
 
 def shapes(plan: PlainPlan, pairs: int, cells: int, window: int = arrays.WINDOW) -> dict:
@@ -163,7 +155,7 @@ def first_room(plan: PlainPlan) -> tuple[int, int]:
 def make_state(plan: PlainPlan, pairs: int = 0, cells: int = 0, window: int = arrays.WINDOW) -> PlainState:
     """A rack in which nothing has happened, with room for so many pairs and cells at least."""
     room = first_room(plan)
-    pairs, cells = max(pairs, room[0]), max(cells, room[1])
+    pairs, cells = arrays.larger(room[0], pairs), arrays.larger(room[1], cells)
     state = PlainState(**memory.zeros(shapes(plan, pairs, cells, window)))
     state.flow[:, col.FINISH] = -1
     arrays.set_waits(plan, state)

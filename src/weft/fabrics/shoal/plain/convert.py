@@ -42,13 +42,16 @@ def fast_plan(plan: PlainPlan) -> Plan:
     return arrays.best_plan(Plan(*columns)._replace(numbers=plan.numbers[: col.NUMBERS].copy()))
 
 
-def convert(plan: PlainPlan, fast: FastState) -> PlainState:
-    """The plain kernel's state of a rack that the fast kernel has carried so far, none of whose faults has begun."""
+def convert(plan: PlainPlan, fast: FastState, more: int = 0) -> PlainState:
+    """The plain kernel's state of a rack that the fast kernel has carried so far, none of whose faults has begun.
+
+    more: cells that there must be room for besides.
+    """
     slot, base = int(fast.tally[col.SLOT]), int(fast.tally[col.BASE])
     rows, row_of = _rows(fast)
     queued, flying = _queued(plan, fast, row_of), _flying(plan, fast, row_of)
     used = len(queued.flow) + len(flying.flow)
-    state = make_state(plan, pairs=2 * len(rows), cells=2 * used, window=64 * fast.early.shape[1])
+    state = make_state(plan, pairs=2 * len(rows), cells=2 * used + more, window=64 * fast.early.shape[1])
     _copy(state, fast)
     _set_pairs(plan, state, fast, rows, row_of, base)
     _set_queues(plan, state, fast, queued, row_of)
@@ -149,7 +152,12 @@ def _set_pairs(plan, state, fast, rows, row_of, base):
     state.rest[: tail - head], state.rested[: tail - head] = row_of[fast.rest[ring]], fast.rested[ring]
     state.tally[[col.REST_TAIL, col.PAIRS_USED]] = tail - head, many
 
-    able = np.flatnonzero(living & (pair[:, col.SERVED] > 0))
+    list_pairs(state, np.flatnonzero(living & (pair[:, col.SERVED] > 0)))
+
+
+def list_pairs(state, able):
+    """Let these pairs be those with something left to release, in the order of seats."""
+    pair = state.pair
     source, entry = pair[able, col.SOURCE], pair[able, of.SEAT] << 32 | able
     order = np.lexsort((entry, source))
     state.count[:] = np.bincount(source, minlength=len(state.count))

@@ -25,12 +25,14 @@ class PlainPlan(NamedTuple):
     dst: np.ndarray
     cells: np.ndarray
     start: np.ndarray
+    lit: np.ndarray  # (w, b) uint64         [p]  who has a peer
+    gone: np.ndarray
+    parted: np.ndarray
     waits: np.ndarray
     successors: np.ndarray
     klass: np.ndarray  # (flows,) int32      [f]  traffic class
     bit_errors: np.ndarray  # (3,) uint64         see the names below
     depth: np.ndarray  # (classes,) int64    [k]  cells a queue may hold
-    lit: np.ndarray  # (w, b) uint64         [p]  who has a peer
     change: np.ndarray  # (k,) int64         [x]  slots in which something changes; the first is 0
     cuts: np.ndarray  # (k,) int64           [x]  which row of `cut` and `dead` holds from then on
     offs: np.ndarray  # (k,) int64           [x]  which row of `off` does
