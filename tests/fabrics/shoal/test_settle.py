@@ -16,6 +16,8 @@ from weft.fabrics.shoal.plain import arrays as plain_arrays
 from weft.fabrics.shoal.plain import kernel as plain
 from weft.fabrics.shoal.plain import settle
 from weft.fabrics.shoal.plain import state as of
+from weft.fabrics.shoal.plain.cells import queued
+from weft.fabrics.shoal.plain.give_back import give_back, take_back
 from weft.fabrics.shoal.plain.reference import Change
 from weft.schedule.rotation import rounds
 from weft.units import us
@@ -43,15 +45,15 @@ def compare(plan, every, until):
             if end <= slot:
                 continue
             before = {name: getattr(state, name).copy() for name in state._fields}
-            masked, fast, kept = settle.give_back(plan, state)
+            masked, fast, kept = give_back(plan, state)
             assert all(np.array_equal(before[name], getattr(state, name)) for name in state._fields)
-            same(settle.take_back(plan, masked, fast, kept), state)  # at once
+            same(take_back(plan, masked, fast, kept), state)  # at once
             assert kernel.inspect(masked, fast) == (0, 0)
             fast, why = drive(kernel, arrays, masked, fast, end)
             assert kernel.inspect(masked, fast) == (0, 0)
             listed.append(len(kept.listed))
             given_back.append((slot, int(fast.tally[col.SLOT])))
-            state, slot = settle.take_back(plan, masked, fast, kept), int(fast.tally[col.SLOT])
+            state, slot = take_back(plan, masked, fast, kept), int(fast.tally[col.SLOT])
             assert plain.inspect(plan, state)[1] == 0
             if why == col.DONE:
                 break
@@ -131,7 +133,7 @@ def test_a_cell_that_is_there_twice_or_has_arrived_keeps_a_rack_from_being_given
     plan = plain_arrays.make_plan(schedule, *columns([f for f in flows if f[0] != 4]), faults=faults, **PLAIN)
     state, _ = drive(plain, plain_arrays, plan, plain_arrays.make_state(plan), 100)
     assert settle.settled(plan, state)
-    number = settle._queued(plan, state).number
+    number = queued(plan, state).number
     pair = state.cell[number, of.OF_PAIR]
     first, second = number[pair == pair[np.bincount(pair)[pair] > 1][0]][:2]
     before = state.cell[first, of.NUMBER]

@@ -10,6 +10,7 @@ from weft.fabrics.shoal.columns import CAUSES
 from weft.fabrics.shoal.plain import arrays as plain_arrays
 from weft.fabrics.shoal.plain import convert, settle
 from weft.fabrics.shoal.plain import kernel as plain_kernel
+from weft.fabrics.shoal.plain.give_back import give_back, take_back
 from weft.fabrics.shoal.rack import RackRun
 from weft.metrics.observation import Lost
 from weft.schedule import outage
@@ -64,7 +65,7 @@ class PlainRackRun(RackRun):
             return self.state
         if self.kept is None:
             return convert.convert(self.plain_plan, self.state)
-        return settle.take_back(self.plain_plan, self.plan, self.state, self.kept)
+        return take_back(self.plain_plan, self.plan, self.state, self.kept)
 
     # ------------------------------------------------------------------ the fast kernel after a fault
 
@@ -88,7 +89,7 @@ class PlainRackRun(RackRun):
         if settle.settled(plan, self.state):
             end = settle.until(plan, self.state)
             long = (end - slot) * self.fabric.lanes * self.fabric.nodes >= WORTHWHILE and left >= WORTH_CELLS
-            given = settle.give_back(plan, self.state) if long else None
+            given = give_back(plan, self.state) if long else None
             if given is not None:
                 self.plan, self.state, self.kept = given
                 self.code, self.layout, self.switch = kernel, arrays, end
