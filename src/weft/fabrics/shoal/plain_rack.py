@@ -16,7 +16,7 @@ from weft.metrics.observation import Lost
 from weft.schedule import outage
 
 WORTHWHILE = 1 << 24  # node-slots before a fault that the fast kernel carries: two seconds of the plain one
-WORTH_CELLS = 1 << 21  # cells left for which the fast kernel is asked to go on after a fault: about as long
+WORTH_CELLS = 1 << 21  # cells left for which the fast kernel, which has then to be compiled, goes on after a fault
 
 
 class PlainRackRun(RackRun):
@@ -76,7 +76,7 @@ class PlainRackRun(RackRun):
             return
         memory = settle.remember(plan)
         while (fault := settle.next_fault(plan, slot)) < settle.NEVER:
-            if (fault - slot - 2 * memory) * fabric.lanes * fabric.nodes >= WORTHWHILE:
+            if (fault - slot - 2 * memory) * fabric.lanes * fabric.nodes > WORTHWHILE // 8:
                 break
             slot = fault + 1
         if plan.cells.sum() >= WORTH_CELLS:
@@ -88,7 +88,7 @@ class PlainRackRun(RackRun):
         left = plan.cells.sum() - self.state.tally[columns.DELIVERED]
         if settle.settled(plan, self.state):
             end = settle.until(plan, self.state)
-            long = (end - slot) * self.fabric.lanes * self.fabric.nodes >= WORTHWHILE and left >= WORTH_CELLS
+            long = (end - slot) * self.fabric.lanes * self.fabric.nodes > WORTHWHILE // 8 and left >= WORTH_CELLS
             given = give_back(plan, self.state) if long else None
             if given is not None:
                 self.plan, self.state, self.kept = given
