@@ -32,7 +32,7 @@ def runs_of(nodes, window, seed=1):
     fabrics, workloads = [], []
     for dead in fig17.DEAD:
         plan = fig17.plan(dead)
-        workload = Survivors(dead=plan or "", duration=window, drain=window, **OPTIONS)
+        workload = Survivors(dead=plan or "", duration=window, drain=window // 2, **OPTIONS)  # as Fig. 17, same runs
         fabrics += [rack(nodes, fail=plan), rack(len(workload.alive(nodes, seed)))]
         workloads += [workload, Poisson(duration=window, **OPTIONS)]
     return Study(fabrics=fabrics, workloads=workloads, seeds=[seed], paired=True, title="Shoal, repaired schedules")
