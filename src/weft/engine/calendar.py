@@ -12,7 +12,7 @@ columns of `waits`.
 
 import numpy as np
 
-from weft.engine.jit import rare
+from weft.engine.jit import part
 
 PENDING, FIRST, LAST, GAP, EARLIEST, TIME, FLOW = range(7)  # columns of `waits`
 COLUMNS = 8  # a row is a line of the cache
@@ -74,10 +74,10 @@ def limits(given: np.ndarray, laid: np.ndarray, edges: int):
     yield "waits", np.abs(given[:, [FIRST, LAST]] - laid[:, [FIRST, LAST]]), 0, 0  # whom a flow releases stays
 
 
-@rare
-def release(waits, successors, heaped, f, now):
-    """Flow f has ended at `now`: count down those that wait for it. Returns how many are in the heap."""
-    for k in range(waits[at(f), FIRST], waits[at(f), LAST]):
+@part
+def release(waits, successors, heaped, ended, now):
+    """Flow `ended` is done at `now`: count down those that wait for it. Returns how many are in the heap."""
+    for k in range(waits[at(ended), FIRST], waits[at(ended), LAST]):
         edge = at(EDGE * k)
         g = np.int64(successors[edge])
         more = successors[edge + at(1)] + (np.int64(successors[edge + at(2)]) << HALF)
@@ -89,36 +89,32 @@ def release(waits, successors, heaped, f, now):
             heaped += 1
             while i > 0:
                 parent = (i - 1) >> 1
-                before = waits[at(parent), TIME]
-                if before < time or (before == time and waits[at(parent), FLOW] < g):
+                before, f = waits[at(parent), TIME], waits[at(parent), FLOW]
+                if (before < time) | ((before == time) & (f < g)):
                     break
-                waits[at(i), TIME], waits[at(i), FLOW] = before, waits[at(parent), FLOW]
+                waits[at(i), TIME], waits[at(i), FLOW] = before, f
                 i = parent
             waits[at(i), TIME], waits[at(i), FLOW] = time, g
     return heaped
 
 
-@rare
+@part
 def pop(waits, heaped):
     """Take the first flow out of the heap of `heaped`, which the caller counts down; returns the flow."""
     first = waits[0, FLOW]
     n = heaped - 1
     time, g = waits[at(n), TIME], waits[at(n), FLOW]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= n:
+    i, child = 0, 1
+    while child < n:
+        # the smaller of two without a branch, as it may be either; row n, beside the last, is the flow to be placed
+        one, other = waits[at(child), TIME], waits[at(child + 1), TIME]
+        later = waits[at(child + 1), FLOW] < waits[at(child), FLOW]
+        child += np.int64((other < one) | ((other == one) & later))
+        before, f = waits[at(child), TIME], waits[at(child), FLOW]
+        if (time < before) | ((time == before) & (g < f)):
             break
-        other = child + 1
-        if other < n and (
-            waits[at(other), TIME] < waits[at(child), TIME]
-            or (waits[at(other), TIME] == waits[at(child), TIME] and waits[at(other), FLOW] < waits[at(child), FLOW])
-        ):
-            child = other
-        if time < waits[at(child), TIME] or (time == waits[at(child), TIME] and g < waits[at(child), FLOW]):
-            break
-        waits[at(i), TIME], waits[at(i), FLOW] = waits[at(child), TIME], waits[at(child), FLOW]
-        i = child
+        waits[at(i), TIME], waits[at(i), FLOW] = before, f
+        i, child = child, 2 * child + 1
     waits[at(i), TIME], waits[at(i), FLOW] = time, g
     return first
 
