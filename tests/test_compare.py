@@ -77,6 +77,15 @@ def test_a_picture_has_a_line_for_each_and_a_notebook_a_table(kept):
     assert "<table>" in found._repr_html_() and "seeds" in found._repr_html_()
 
 
+def test_print_gives_the_table_and_what_its_signs_mean(kept):
+    found = weft.compare(kept / "study")
+    shown = str(found).splitlines()
+    assert shown[0].split() == ["XB", "SH"] and shown[-2:] == found.legend()
+    line = next(line for line in shown if line.startswith("FCT all mean"))
+    assert line.split()[-4:] == found.cell(found.entries[1], "fct_us.all.mean").split()
+    assert not any(line != line.rstrip() for line in shown)
+
+
 def test_nonsense_is_refused_in_a_sentence(kept, tmp_path):
     with pytest.raises(BadResult, match=r"a study's folder or a study file, not something else$"):
         weft.compare(tmp_path)

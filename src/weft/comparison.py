@@ -83,6 +83,15 @@ class Comparison:
     def __repr__(self):
         return f"<comparison of {', '.join(entry.name for entry in self.entries)}>"
 
+    def __str__(self):
+        """The table and what its signs mean, as `weft compare` prints them, in lines of any length."""
+        from rich.console import Console
+
+        out = io.StringIO()
+        Console(file=out, width=10_000, no_color=True).print(self.table())
+        lines = [line.rstrip() for line in out.getvalue().splitlines()]
+        return "\n".join([*lines, "", *self.legend(), *self.warnings])
+
     def estimate(self, entry: Entry, key: str) -> statistics.Estimate | None:
         """A metric of an entry over its seeds."""
         return statistics.estimate(entry.values(key).values())
