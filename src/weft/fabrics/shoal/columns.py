@@ -113,8 +113,9 @@ GOES_ON, DIRECT, RELAYED_BY, THROWN_AWAY = range(4)
     KNOWN_STARTED,  # flows started, of those that wait for no other
     HEAPED,  # flows that are released and wait for their slot
     ASTRAY,  # cells that were sent, and neither are under way nor have arrived, once something had failed (fast kernel)
-) = range(27)
-TALLY = 27
+    LANDED,  # the last slot in which a cell arrived, once something had failed (fast kernel)
+) = range(28)
+TALLY = 28
 # tally, in the plain kernel
 (
     CHANGE,  # the change that is in force
@@ -131,8 +132,8 @@ TALLY = 27
     ACKS, ACKS_IN,  # acknowledgements made and arrived
     LISTED,  # cells to be repeated
     IN_FLIGHT, DISCARDED, QUEUED, CORRUPTED, COLLIDED, DROPPED,  # cells lost, by cause
-) = range(27, 51)  # fmt: skip
-PLAIN_TALLY = 51
+) = range(28, 52)  # fmt: skip
+PLAIN_TALLY = 52
 CAUSES = {
     "in_flight": IN_FLIGHT, "discarded": DISCARDED, "queued": QUEUED, "corrupted": CORRUPTED, "collided": COLLIDED,
     "dropped": DROPPED,

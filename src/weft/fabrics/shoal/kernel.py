@@ -27,9 +27,9 @@ from weft.engine.jit import apart, bare, inlined, part, rare
 from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
     ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, ASTRAY, BASE, CHANNELS, DELAY, DELIVER, DELIVERED, DEPTH, DONE, EPOCH,
-    FEEDBACK, FINISHED, FLYING, FORWARDED, FREE, HALF, IDLE, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
-    MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER, REACHED,
-    READY_QUEUES, RELAYED, RELEASE, REST_HEAD, REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS,
+    FEEDBACK, FINISHED, FLYING, FORWARDED, FREE, HALF, IDLE, LANDED, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE,
+    MAX_QUEUE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER,
+    REACHED, READY_QUEUES, RELAYED, RELEASE, REST_HEAD, REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE, SLOT, SLOTS,
     SOURCE, SPENT, STRIDE, VISITS, WANT, has_default_rules,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.sets import has
@@ -758,8 +758,11 @@ def advance(plan, state, until, budget):
         slot = tally[SLOT]
         if slot // numbers[EPOCH] - tally[BASE] >= REBASE:
             rebase(state, slot // numbers[EPOCH])
+        delivered = tally[DELIVERED]
         narrow = send(plan, state, slot)
         receive(plan, state, slot)
+        if plan.parted.shape[0] > 0 and tally[DELIVERED] != delivered:
+            tally[LANDED] = slot
         tally[SLOT] += 1
         tally[SLOTS] += 1
         if narrow:

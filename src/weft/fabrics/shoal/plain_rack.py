@@ -131,7 +131,11 @@ class PlainRackRun(RackRun):
 
     def change(self):
         if self.switch:
-            self.take_over()
+            later = settle.longer(self.plain_plan, self.state) if self.kept is not None else 0
+            if later:
+                self.switch = later
+            else:
+                self.take_over()
             return
         if self.slot in self.ends[self.repaired : self.repaired + 1]:
             self.look_back(self.slot)

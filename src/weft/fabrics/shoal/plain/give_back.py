@@ -15,7 +15,7 @@ from weft.fabrics.shoal.kernel import FastState
 from weft.fabrics.shoal.plain import state as of
 from weft.fabrics.shoal.plain.cells import Cells, messages, places, queued
 from weft.fabrics.shoal.plain.convert import convert, list_pairs
-from weft.fabrics.shoal.plain.settle import Kept, listed_cells, masked_plan
+from weft.fabrics.shoal.plain.settle import Kept, listed_cells, masked_plan, moved
 from weft.fabrics.shoal.plain.state import PlainPlan, PlainState
 from weft.schedule.outage import unpack
 
@@ -81,6 +81,7 @@ def _copy(fast, state):
         col.KNOWN_STARTED, col.HEAPED,
     ]  # fmt: skip
     fast.tally[same] = state.tally[same]
+    fast.tally[col.LANDED] = state.tally[col.MOVED]
 
 
 def _set_pairs(plan, masked, fast, state, seating):
@@ -286,6 +287,7 @@ def take_back(plan: PlainPlan, masked: Plan, fast: FastState, kept: Kept) -> Pla
     computed = [col.MOVED, col.RELEASED]
     rest = np.setdiff1d(np.arange(col.TALLY, col.PLAIN_TALLY), computed)
     tally[rest] = kept.tally[rest]
+    tally[col.MOVED] = moved(plan, fast, kept)
     spoken, failed = _turns(plan, kept, slot) - _turns(plan, kept, since)
     tally[col.SPOKEN] += spoken
     tally[col.FAILED_SLOTS] += failed

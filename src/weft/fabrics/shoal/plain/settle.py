@@ -13,7 +13,7 @@ from weft.engine.layout import bits_beyond
 from weft.fabrics.shoal import arrays
 from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.columns import Plan
-from weft.fabrics.shoal.kernel import SEQ_BITS
+from weft.fabrics.shoal.kernel import SEQ_BITS, FastState
 from weft.fabrics.shoal.plain import state as of
 from weft.fabrics.shoal.plain.cells import flying, listed, places, queued
 from weft.fabrics.shoal.plain.convert import NEVER, fast_plan
@@ -151,7 +151,7 @@ def until(plan: PlainPlan, state: PlainState) -> int:
     """The slot until which the fast kernel can carry on; 0 if it cannot at all.
 
     That is until the next fault can be seen coming. If some flow will never be done and nothing more is to change, the
-    plain kernel has to say when nothing moves any more, which is not before the last flow has started.
+    plain kernel has to say when nothing moves any more, which is not before the last flow has started: see `longer`.
     """
     fault = next_fault(plan, int(state.tally[col.SLOT]))
     end = NEVER if fault == NEVER else fault - remember(plan)
@@ -161,6 +161,33 @@ def until(plan: PlainPlan, state: PlainState) -> int:
         return 0
     works = ~unpack(state.down, int(plan.numbers[col.N]))[plan.src]
     return min(end, int(plan.start[works].max(initial=0))) if fault == NEVER else end
+
+
+def longer(plan: PlainPlan, fast: FastState) -> int:
+    """The slot until which the fast kernel can carry on where all flows have started and some will never be done.
+
+    Nothing is taken for stuck for some epochs after a cell has arrived, and every cell that is there does. 0: there is
+    none, and the plain kernel has to look.
+    """
+    slot, apart = int(fast.tally[col.SLOT]), int(plan.numbers[col.EPOCH] + plan.numbers[col.DELAY] + 1)
+    if next_fault(plan, slot) < NEVER or not under_way(fast):
+        return 0
+    end = slot + 3 * apart
+    return end if end - fast.tally[col.LANDED] <= plan.numbers[col.PATIENCE] else 0
+
+
+def under_way(fast: FastState) -> int:
+    """Cells that are in queues or on the wire."""
+    return int(fast.waiting.sum() + fast.tally[col.FLYING])
+
+
+def moved(plan: PlainPlan, fast: FastState, kept: Kept) -> int:
+    """The last slot in which anything came nearer to its end; where cells are under way it does not matter: now."""
+    slot = int(fast.tally[col.SLOT])
+    if under_way(fast):
+        return slot
+    works = ~unpack(kept.down, int(plan.numbers[col.N]))[plan.src] & arrays.started(plan, fast)
+    return max(int(fast.tally[col.LANDED]), int(plan.start[works].max(initial=0)))
 
 
 # ---------------------------------------------------------------- for the fast kernel
