@@ -88,8 +88,9 @@ class PlainRackRun(RackRun):
         left = plan.cells.sum() - self.state.tally[columns.DELIVERED]
         if settle.settled(plan, self.state):
             end = settle.until(plan, self.state)
-            long = (end - slot) * self.fabric.lanes * self.fabric.nodes > WORTHWHILE // 8 and left >= WORTH_CELLS
-            given = give_back(plan, self.state) if long else None
+            long = (end - slot) * self.fabric.lanes * self.fabric.nodes > WORTHWHILE // 8
+            long |= end > slot and settle.next_fault(plan, slot) == settle.NEVER  # it can be made longer
+            given = give_back(plan, self.state) if long and left >= WORTH_CELLS else None
             if given is not None:
                 self.plan, self.state, self.kept = given
                 self.code, self.layout, self.switch = kernel, arrays, end
@@ -131,7 +132,8 @@ class PlainRackRun(RackRun):
 
     def change(self):
         if self.switch:
-            later = settle.longer(self.plain_plan, self.state) if self.kept is not None else 0
+            plan, state = self.plain_plan, self.state
+            later = settle.longer(plan, state, state.tally[columns.LANDED]) if self.kept is not None else 0
             if later:
                 self.switch = later
             else:

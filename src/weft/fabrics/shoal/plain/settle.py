@@ -159,26 +159,28 @@ def until(plan: PlainPlan, state: PlainState) -> int:
         return end
     if len(state.waits):  # nobody can say when the last one starts, nor in which order those of nodes that are down do
         return 0
+    if fault < NEVER:
+        return end
     works = ~unpack(state.down, int(plan.numbers[col.N]))[plan.src]
-    return min(end, int(plan.start[works].max(initial=0))) if fault == NEVER else end
+    return max(int(plan.start[works].max(initial=0)), longer(plan, state, int(state.tally[col.MOVED])))
 
 
-def longer(plan: PlainPlan, fast: FastState) -> int:
+def longer(plan: PlainPlan, state: PlainState | FastState, last: int) -> int:
     """The slot until which the fast kernel can carry on where all flows have started and some will never be done.
 
     Nothing is taken for stuck for some epochs after a cell has arrived, and every cell that is there does. 0: there is
-    none, and the plain kernel has to look.
+    none, and the plain kernel has to look. last: when something moved last.
     """
-    slot, apart = int(fast.tally[col.SLOT]), int(plan.numbers[col.EPOCH] + plan.numbers[col.DELAY] + 1)
-    if next_fault(plan, slot) < NEVER or not under_way(fast):
+    slot, apart = int(state.tally[col.SLOT]), int(plan.numbers[col.EPOCH] + plan.numbers[col.DELAY] + 1)
+    if next_fault(plan, slot) < NEVER or not under_way(state):
         return 0
     end = slot + 3 * apart
-    return end if end - fast.tally[col.LANDED] <= plan.numbers[col.PATIENCE] else 0
+    return end if end - last <= plan.numbers[col.PATIENCE] else 0
 
 
-def under_way(fast: FastState) -> int:
+def under_way(state: PlainState | FastState) -> int:
     """Cells that are in queues or on the wire."""
-    return int(fast.waiting.sum() + fast.tally[col.FLYING])
+    return int(state.waiting.sum() + state.tally[col.FLYING])
 
 
 def moved(plan: PlainPlan, fast: FastState, kept: Kept) -> int:
