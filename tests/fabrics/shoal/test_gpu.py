@@ -30,6 +30,13 @@ def test_drawn_racks_are_the_same_in_whatever_order_their_nodes_work(seed):
         assert not found, f"{found}: {rack}"
 
 
+def test_a_rack_all_of_whose_queues_are_long_is_taken_up():
+    rack = Shoal(nodes=37, channels=2, ready_queues=False)
+    flows = Poisson(load=3.0, flows=900, sizes="fixed:40KB").draw(nodes=37, link=rack.link, seed=1)
+    there = gpu_racks.on_machine(gpu_racks.to_slot(rack.prepare(flows), 4000), 4300, Loop(0))
+    assert gpu_racks.differences(there, gpu_racks.to_slot(rack.prepare(flows), 4300)) == []
+
+
 @pytest.mark.long
 def test_drawn_racks_are_the_same_in_the_simulator_of_a_gpu():
     program = [sys.executable, "-W", "ignore", "verification/gpu_racks.py", "--simulator", "--count", "2"]

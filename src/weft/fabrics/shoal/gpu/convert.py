@@ -46,6 +46,12 @@ def seats_of(state: FastState) -> int:
     return int(state.seats[fast.BLOCKS :: 4].max(initial=0)) * fast.SEATS
 
 
+def spilled(plan, state: FastState) -> int:
+    """Cells that lie in the pool of the node that has most of them there."""
+    lengths = (state.held & np.uint32(fast.LENGTH)).astype(np.int64).reshape(-1, int(plan.numbers[col.ROW]))
+    return int(np.maximum(lengths - dev.RING, 0).sum(axis=0).max(initial=0))
+
+
 def reserve(plan) -> int:
     """Flows that start at one node in one slot, at most."""
     if not len(plan.src):

@@ -72,7 +72,7 @@ class DeviceRack(Replica, RackRun):
         state = self.held_state
         self.needs = Needs(
             convert.reserve(self.plan), convert.seats_of(state), state.early.shape[1] * 64,
-            int((state.held & 0x7FFF).max(initial=0)), len(self.plan.src),
+            convert.spilled(self.plan, state), len(self.plan.src),
         )  # fmt: skip
         self.tally = state.tally.copy()
         self.received, self.waiting = state.received.copy(), state.waiting.astype(np.int64)
@@ -181,7 +181,7 @@ class Needs(NamedTuple):
     reserve: int
     seats: int
     window: int
-    spilled: int
+    spilled: int  # cells of the node that has most of them in its pool
     flows: int
 
 
@@ -191,7 +191,7 @@ def common_shape(runs) -> Shape:
     seats, window = most.seats + most.reserve, max(_window(runs[0].fabric.nodes), most.window)
     numbers = runs[0].plan.numbers
     least = 2 * int(numbers[col.CHANNELS]) * (1 if numbers[col.READY_QUEUES] else max(seats, SEATS) + 64)
-    pool = max(POOL, 8 * most.spilled) + least
+    pool = max(POOL, 2 * most.spilled) + least
     return Shape(-(-max(seats, SEATS) // 64) * 64, min(pool, dev.NONE - 1), window, most.flows, most.reserve)
 
 
