@@ -246,6 +246,7 @@ class Layout(NamedTuple):
 
     starts: dict
     blocks: dict  # name -> (words, kind)
+    within: dict  # name of an array -> that of its block
 
 
 def air_of(plan) -> int:
@@ -272,17 +273,17 @@ def lay_out(plan, shape: Shape) -> Layout:
         "near64": dict(able=groups * n, due=n, what=wire),
         "near32": dict(waiting=n, received=n, departed=n, ended=n, incast=n, coming=3 * n, said=v * wire),
     }  # fmt: skip
-    starts, sizes = dict[str, int](), dict[str, tuple[int, type]]()
+    starts, sizes, within = dict[str, int](), dict[str, tuple[int, type]](), dict[str, str]()
     for block, arrays in blocks.items():
         at = 0
         for name, count in arrays.items():
-            starts[name] = at
+            starts[name], within[name] = at, block
             at += -(-count // 4) * 4  # records lie within their sector of 32 bytes
         sizes[block] = at, np.uint64 if block.endswith("64") else np.uint32
     sizes["leave"] = -(-w // PACK) * PACK * k, np.uint16
     sizes["flows"] = _flows(shape) * FLOW_WORDS, np.uint32
     sizes["counted"] = COUNT, np.int64
-    return Layout(starts, sizes)
+    return Layout(starts, sizes, within)
 
 
 def _flows(shape: Shape) -> int:
