@@ -80,6 +80,24 @@ def test_subflows_that_share_a_queue_after_a_clock_came_back_are_given_back():
     assert sharing[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("nodes", "delay", "flows", "changes", "count"),
+    [
+        (5, 0, [(0, 1, 8, 0), (4, 1, 9, 0)], [Change(0, dead=frozenset({1}), off=frozenset({0})), Change(1)], 2),
+        (7, 17, [(1, 5, 5, 0), (1, 5, 24, 0), (2, 5, 25, 0)], [Change(42, dead=frozenset({5})), Change(85)], 2),
+    ],
+)
+def test_cells_that_meet_others_of_their_subflow_are_counted_after_a_rack_was_given_back(
+    nodes, delay, flows, changes, count
+):
+    """Cells that were sent again meet others of their subflow as long as their pair has something to send."""
+    options = PLAIN | dict(delay=delay, ready_queues=False, age_interval=nodes - 1, feedback=2)
+    schedule = rounds(nodes, 1, delay, "rotation")
+    plan = plain_arrays.make_plan(schedule, *columns(flows), faults=as_faults(schedule, changes), **options)
+    state = compare(plan, 1, 2000)
+    assert given_back and state.tally[col.OVER_SUBFLOW] == count
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data(), racks())
 def test_a_rack_given_back_whenever_it_has_settled_ends_like_a_plain_one(data, rack):

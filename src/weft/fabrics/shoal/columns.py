@@ -114,8 +114,9 @@ GOES_ON, DIRECT, RELAYED_BY, THROWN_AWAY = range(4)
     HEAPED,  # flows that are released and wait for their slot
     ASTRAY,  # cells that were sent, and neither are under way nor have arrived, once something had failed (fast kernel)
     LANDED,  # the last slot in which a cell arrived, once something had failed (fast kernel)
-) = range(28)
-TALLY = 28
+    MAY_MEET,  # whether cells have been sent again, so that a subflow may have two in a queue (fast kernel)
+) = range(29)
+TALLY = 29
 # tally, in the plain kernel
 (
     CHANGE,  # the change that is in force
@@ -132,8 +133,8 @@ TALLY = 28
     ACKS, ACKS_IN,  # acknowledgements made and arrived
     LISTED,  # cells to be repeated
     IN_FLIGHT, DISCARDED, QUEUED, CORRUPTED, COLLIDED, DROPPED,  # cells lost, by cause
-) = range(28, 52)  # fmt: skip
-PLAIN_TALLY = 52
+) = range(29, 53)  # fmt: skip
+PLAIN_TALLY = 53
 CAUSES = {
     "in_flight": IN_FLIGHT, "discarded": DISCARDED, "queued": QUEUED, "corrupted": CORRUPTED, "collided": COLLIDED,
     "dropped": DROPPED,

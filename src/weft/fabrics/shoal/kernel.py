@@ -28,9 +28,9 @@ from weft.engine.reference import by_reference
 from weft.fabrics.shoal.columns import (
     ACTIVE, AGE_INTERVAL, AGED, ANSWER_OFFSET, ASTRAY, BASE, CHANNELS, DELAY, DELIVER, DELIVERED, DEPTH, DONE, EPOCH,
     FEEDBACK, FINISHED, FLYING, FORWARDED, FREE, HALF, IDLE, LANDED, LITERAL, LIVE, LOCAL, MAX_HELD, MAX_NODE,
-    MAX_QUEUE, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED, PAPER,
-    REACHED, READY_QUEUES, RELAYED, RELEASE, REST_HEAD, REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST, SINCE,
-    SLOT, SLOTS, SOURCE, SPENT, STRIDE, VISITS, WANT, has_default_rules,
+    MAX_QUEUE, MAY_MEET, MORE_CELLS, MORE_PAIRS, MORE_WINDOW, N, NEXT, OVER_BOUND, OVER_SUBFLOW, OWING, PAIRS_USED,
+    PAPER, REACHED, READY_QUEUES, RELAYED, RELEASE, REST_HEAD, REST_TAIL, ROW, RULES, SELF, SEQ, SERVED, SHORTEST,
+    SINCE, SLOT, SLOTS, SOURCE, SPENT, STRIDE, VISITS, WANT, has_default_rules,
 )  # fmt: skip
 from weft.fabrics.shoal.plain.sets import has
 from weft.fabrics.shoal.rules import (
@@ -616,6 +616,21 @@ def sort(plan, state, slot, p, sent, senders):
     return going, staying
 
 
+@rare
+def meets(state, q, h, depth):
+    """Whether a cell of pair h is in queue q: 0 or 1."""
+    length, head = np.int64(state.held[at(q)]) & LENGTH, np.int64(state.held[at(q)]) >> HEAD_SHIFT
+    for k in range(min(length, depth)):
+        if state.whose[at(state.ring[at(q * depth + ((head + k) & (depth - 1)))] & _FLOW)] == h:
+            return 1
+    number = state.spill[at(2 * q)]
+    for _ in range(depth, length):
+        if state.whose[at(state.cell[at(number)] & _FLOW)] == h:
+            return 1
+        number = state.link[at(number)]
+    return 0
+
+
 @part
 def queue_up(plan, state, p, sent, going):
     """Put the cells that go on into their queues; the node that sent each of them is owed a feedback."""
@@ -627,6 +642,7 @@ def queue_up(plan, state, p, sent, going):
     rules, ready_queues, _, depth = options(plan)
     s, r = np.int64(plan.shift[p]), np.int64(plan.mirror[p])
     offset = numbers[ANSWER_OFFSET] - 1
+    may_meet = rules == LITERAL or tally[MAY_MEET] > 0
     spare, longest, fullest, over = tally[FREE], tally[MAX_QUEUE], tally[MAX_NODE], 0
     for k in range(going, going + AHEAD):
         work[at(k)] = 0
@@ -640,11 +656,8 @@ def queue_up(plan, state, p, sent, going):
         j = facing(np.int64(where_to >> _34), s, n)
         holds = np.int64(held[at(q)])
         length, head = holds & LENGTH, holds >> HEAD_SHIFT
-        if rules == LITERAL:
-            for other in range(length):
-                if state.whose[nth(ring, spill, cell, link, q, head, depth, other) & _FLOW] == h:
-                    tally[OVER_SUBFLOW] += 1
-                    break
+        if may_meet:
+            tally[OVER_SUBFLOW] += meets(state, q, h, depth)
         spare = append(ring, spill, cell, link, free, spare, q, head, length, depth, what & ~_OWN)
         held[at(q)] = holds + 1
         busy[at(q >> 6)] |= _ONE << np.uint64(q & 63)

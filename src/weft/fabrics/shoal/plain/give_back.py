@@ -81,7 +81,7 @@ def _copy(fast, state):
         col.KNOWN_STARTED, col.HEAPED,
     ]  # fmt: skip
     fast.tally[same] = state.tally[same]
-    fast.tally[col.LANDED] = state.tally[col.MOVED]
+    fast.tally[col.LANDED], fast.tally[col.MAY_MEET] = state.tally[col.MOVED], state.tally[col.REPEATS] > 0
 
 
 def _set_pairs(plan, masked, fast, state, seating):
