@@ -15,7 +15,6 @@ from weft.fabrics.shoal.kernel import FastState
 from weft.fabrics.shoal.rules import rested_by
 
 _1, _LOW, _HALF = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
-NEVER = 1 << 62
 
 
 def make_common(plan, shape: Shape) -> Common:
@@ -72,7 +71,7 @@ def load(plan, state: FastState, shape: Shape, one: Racks) -> None:
     out.upcoming[:] = out.until[:-1] + np.bincount(plan.src[:begun], minlength=n)
     last = out.upcoming >= out.until[1:]
     following = np.minimum(out.upcoming, max(flows - 1, 0))
-    out.due[:] = np.where(last, NEVER, out.start[following])
+    out.due[:] = np.where(last, dev.NEVER, out.start[following])
     out.coming[:] = np.concatenate([out.order[following], out.next_dst[following], out.next_size[following]])
     out.release[:flows], out.deliver[:flows] = state.flow[:, col.RELEASE], state.flow[:, col.DELIVER]
     out.after[:flows], out.finish[:flows] = state.flow[:, col.AFTER], state.flow[:, col.FINISH]
@@ -128,8 +127,9 @@ def _load(plan, state, out, seats, window, bits):
                     state.pair[h, col.SEQ],
                 )
                 out.served[g], out.want[g] = state.pair[h, col.SERVED], state.pair[h, col.WANT]
-                out.got[g], out.undelivered[g] = state.pair[h, col.GOT], state.pair[h, col.UNDELIVERED]
-                out.rested[g], out.seen[g] = NEVER, out.want[g]
+                out.astray[g] = state.pair[h, col.GOT] - state.pair[h, col.WANT]
+                out.undelivered[g] = state.pair[h, col.UNDELIVERED]
+                out.rested[g], out.seen[g] = dev.NEVER, out.want[g]
                 if out.served[g] > 0:  # of the flow whose turn it is, the pair has what is left
                     f = np.int64(out.after[np.int64(out.served[g]) - 1])
                     out.next[g], out.unsent[g] = f, out.release[f]
@@ -145,6 +145,11 @@ def _load(plan, state, out, seats, window, bits):
         out.rested[seat_of[h] * n + state.pair[h, col.SOURCE]] = state.rested[x % rest.size]
     for f in range(plan.src.size):
         out.pair[f] = seat_of[np.int64(state.whose[f])] << dev.OF_SEAT | plan.src[f]
+        if f < state.tally[col.KNOWN_STARTED] and out.deliver[f] > 0:
+            g = _pair(out.pair[f], n)
+            out.only[g] = f
+            if out.deliver[f] != out.undelivered[g]:
+                out.astray[g] |= np.uint32(dev.MANY)
     for p in range(w):
         for i in range(n):
             q = p * row + i
@@ -325,8 +330,11 @@ def _store(plan, out, state, seats, window, blocks, bits):
                     out.seq[g],
                     out.served[g],
                 )
-                state.pair[h, col.WANT], state.pair[h, col.GOT] = out.want[g], out.got[g]
+                state.pair[h, col.WANT] = out.want[g]
+                state.pair[h, col.GOT] = np.int64(out.want[g]) + np.int64(out.astray[g] & np.uint32(dev.MANY - 1))
                 state.pair[h, col.UNDELIVERED] = out.undelivered[g]
+                if out.undelivered[g] > 0 and out.astray[g] < dev.MANY:
+                    state.flow[np.int64(out.only[g]), col.DELIVER] = out.undelivered[g]
                 for p in range(w):
                     state.leave[fast.subflow(h, p, stride)] = np.int64(out.leave[_subflow(seat, p, i, n, seats)]) - 1
                 if out.served[g] > 0:

@@ -28,11 +28,13 @@ PACK = 4  # channels of a slot whose `leave` stand side by side
 NONE = 0xFFFF  # pool: no cell
 MOST_CELLS = 1 << 31  # of a node's flows together: fewer, since pairs and flows count in 32 bits
 
-# A pair is eight words of 32 bits that its source writes, and eight that its destination does.
+# A pair is eight words of 32 bits that its source writes, and four that its destination does.
 SOURCE_WORDS = 4  # of 64 bits: SEQ and SEEN; NEXT and UNSENT; SERVED and TARGET; the slot in which it became busy
 COUNTS, HEAD, WHOM, SINCE = range(SOURCE_WORDS)
-TARGET_WORDS = 4  # WANT and GOT; cells that have not arrived; slot from which the seat may be taken
-ARRIVED, LACKS, RESTED = range(3)
+TARGET_WORDS = 2  # of 64 bits: WANT and cells that have not arrived; the first flow and ASTRAY
+WANTED, ONLY = range(2)
+MANY = 1 << 31  # in ASTRAY: the pair has had several flows, and each counts what it lacks; else the pair does for it
+NEVER = 1 << 62  # later than any slot
 
 # A flow is 16 words of 32 bits. From the eighth on they are about the x-th flow by source: which it is, when it starts,
 # its destination and size.
@@ -46,10 +48,10 @@ OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 # words of 64 bits the first cell, and the words of the pair whose turn it is.
 HOLDS, DEBT, BEFORE, AHEAD, AHEAD_BEFORE, WHO = range(6)
 FIRST, ITS_COUNTS, ITS_HEAD, ITS_WHOM = range(4)
-# When it receives: where on the wire, what the cell is about (see `look`), its queue, what its pair lacks, what its
-# flow lacks; the cell, what its pair has got, the word of `early`, the `leave` of what is said again.
-WIRE, ABOUT, QUEUE, LACKING, LEFT = range(5)
-CELL, GOT, EARLY, LEAVES = range(4)
+# When it receives: where on the wire, what the cell is about (see `look`), its queue, the word of `early`; the cell,
+# both words of its pair, the `leave` of what is said again.
+WIRE, ABOUT, QUEUE, EARLY_LOW, EARLY_HIGH = range(5)
+CELL, GOT, FLOWS, LEAVES = range(4)
 KEPT32, KEPT64 = 6, 4
 
 # Why a rack stopped before its time: bits.
@@ -116,6 +118,7 @@ class Common(NamedTuple):
     # u64
     pairs: int  # [h, SOURCE_WORDS]
     ends: int  # [h, TARGET_WORDS]
+    rested: int  # [h]        slot from which its seat may be taken, or NEVER
     cells: int  # [RING, q]   the first cells of a queue
     pool: int  # [room, i]    the others
     early: int  # [h, window / 64]
@@ -208,8 +211,9 @@ class View(NamedTuple):
     served: np.ndarray  # uint32 [h]  1 + the flow served last, 0 if none has cells
     target: np.ndarray  # uint32 [h]
     want: np.ndarray  # uint32 [h]  every cell before this one has arrived
-    got: np.ndarray  # uint32 [h]
     undelivered: np.ndarray  # uint32 [h]
+    only: np.ndarray  # uint32 [h]  its first flow
+    astray: np.ndarray  # uint32 [h]  cells that wait for an earlier one, and MANY
     rested: np.ndarray  # int64 [h]
     waiting: np.ndarray
     received: np.ndarray
@@ -263,8 +267,8 @@ def lay_out(plan, shape: Shape) -> Layout:
     q, k, wire, groups = w * row, seats * n, air * channels * n, seats // 64
     blocks = {
         "u64": dict(
-            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, cells=RING * q, pool=pool * n, early=k * window // 64,
-            used=groups * n, inflow_since=n, inflow_slots=n,
+            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, rested=k, cells=RING * q, pool=pool * n,
+            early=k * window // 64, used=groups * n, inflow_since=n, inflow_slots=n,
         ),
         "u32": dict(
             held=q, owed=q, past=(v - 1) * q, spill=q, after_pool=pool * n, free=3 * n, until=n + 1, told=n, left=n,
@@ -322,8 +326,9 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         used=some("u64", "used", groups * n), early=some("u64", "early", k * shape.window // 64), leave=one.leave,
         told=some("u32", "told", n), left=some("u32", "left", n), able=some("near64", "able", groups * n),
         since=pairs.view(np.int64)[SINCE::4], seq=pair32[0::8], seen=pair32[1::8], next=pair32[2::8],
-        unsent=pair32[3::8], served=pair32[4::8], target=pair32[5::8], want=end32[0::8], got=end32[1::8],
-        undelivered=end32[2::8], rested=ends.view(np.int64)[RESTED::4], waiting=some("near32", "waiting", n),
+        unsent=pair32[3::8], served=pair32[4::8], target=pair32[5::8], want=end32[0::4],
+        undelivered=end32[1::4], only=end32[2::4], astray=end32[3::4],
+        rested=some("u64", "rested", k).view(np.int64), waiting=some("near32", "waiting", n),
         received=some("near32", "received", n), departed=some("near32", "departed", n),
         ended=some("near32", "ended", n),
         due=some("near64", "due", n).view(np.int64), what=some("near64", "what", wire),

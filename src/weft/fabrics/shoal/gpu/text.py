@@ -18,13 +18,13 @@ from weft.engine.device import (
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ANSWER_BITS, ANSWER_SHIFT, ARRIVED, BEFORE, CELL, COUNTS, DEBT, DELIVER,
-    DELIVERED, EARLY, EMPTY, FINISH, FINISHED, FIRST, FLOW_WORDS, FORWARDED, GOT, HEAD, HEAD_SHIFT, HOLDS,
-    ITS_COUNTS, ITS_HEAD, ITS_WHOM, KEPT32, KEPT64, LACKING, LACKS, LEAVES, LEFT, LENGTH, LENGTHS, LENGTH_0,
-    LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, LOCAL_BIT, LONGEST, MAX_HELD, MAX_NODE, MAX_QUEUE, NEXT_DST, NEXT_SIZE,
-    NODE_BITS, NONE, OF_SEAT, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE, READY_BITS, READY_SHIFT,
-    RELAYED, RELEASE, RESTED, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SINCE, SIZE, SOURCE_WORDS, START, STOP,
-    TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO, WHOM, WIRE,
+    ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED,
+    EARLY_HIGH, EARLY_LOW, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD, HEAD_SHIFT, HOLDS,
+    ITS_COUNTS, ITS_HEAD, ITS_WHOM, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
+    LOCAL, LOCAL_BIT, LONGEST, MANY, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE,
+    OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE, READY_BITS, READY_SHIFT, RELAYED, RELEASE,
+    RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SINCE, SIZE, SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG,
+    TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO, WHOM, WIRE,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
@@ -35,7 +35,8 @@ _BUSY = np.uint32(LENGTH | READY_BITS << READY_SHIFT)  # of a queue's word: it h
 _7S, _8S = np.uint32(0x7F7F7F7F), np.uint32(0x80808080)
 _LATEST = np.int32(LATEST)
 _LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
-NEVER = 1 << 62  # later than anything
+_31_BITS = np.uint64(MANY - 1)
+_ASTRAY = _31_BITS << _32  # of a word with the first flow
 # leave, with 1 added so that nothing is negative
 GONE, HAS_LEFT, NOW = AWAY + 1, SENT + 1, 0
 
@@ -188,7 +189,7 @@ def whom_and_when(plan, rack, h, used):
         return np.int64(-1), np.int64(NEVER)
     return (
         np.int64(rack.u64[at(plan.pairs, h * SOURCE_WORDS + WHOM)] >> _32),
-        np.int64(rack.u64[at(plan.ends, h * TARGET_WORDS + RESTED)]),
+        np.int64(rack.u64[at(plan.rested, h)]),
     )
 
 
@@ -243,11 +244,15 @@ def start_flow(plan, rack, i, d, slot, seat, vacant, acc):
         seat, new = vacant, vacant
         u64[at(plan.used, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
         u64[at(s, COUNTS)] = _0
-        u64[at(r, ARRIVED)], u64[at(r, LACKS)], u64[at(r, RESTED)] = _0, np.uint64(cells), np.uint64(NEVER)
+        u64[at(r, WANTED)], u64[at(r, ONLY)] = np.uint64(cells) << _32, np.uint64(f)
+        u64[at(plan.rested, h)] = np.uint64(NEVER)
         add_to(near32, at(plan.incast, d), np.uint32(1))
     else:
-        whom = u64[at(s, WHOM)]
-        add_to(u64, at(r, LACKS), np.uint64(cells))
+        whom, only = u64[at(s, WHOM)], u64[at(r, ONLY)]
+        if only >> _63 == 0:  # each of its flows counts for itself from now on
+            flows[at(np.int64(only & _LOW) * FLOW_WORDS, DELIVER)] = u64[at(r, WANTED)] >> _32
+            add_to(u64, at(r, ONLY), _1 << _63)
+        add_to(u64, at(r, WANTED), np.uint64(cells) << _32)
     flows[at(f * FLOW_WORDS, RELEASE)], flows[at(f * FLOW_WORDS, DELIVER)] = cells, cells
     flows[at(f * FLOW_WORDS, PAIR)] = seat << OF_SEAT | i
     if whom & _LOW == 0:  # nothing left to release: it becomes busy now
@@ -433,7 +438,7 @@ def release(plan, rack, i, p, seat, counts, head, whom, acc):
     number, seen = np.int64(counts & _LOW), np.int64(counts >> _32)
     head, whom = next_flow(plan, rack, s, head, whom)
     if np.uint32(number - seen) >= np.uint32(plan.window - 4 * plan.channels):
-        seen = np.int64(u64[at(plan.ends, h * TARGET_WORDS + ARRIVED)] & _LOW)
+        seen = np.int64(u64[at(plan.ends, h * TARGET_WORDS + WANTED)] & _LOW)
         if np.uint32(number - seen) >= np.uint32(plan.window - 4 * plan.channels):
             acc[STOP] |= WANTS_WINDOW
         counts = np.uint64(seen << 32 | number)
@@ -1011,8 +1016,8 @@ def in_time(plan, rack, j, r, note):
 def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     """Let node j take in what was sent to it on up to four channels.
 
-    What lies where they go is asked for at once, and kept close by. If two of them go to one queue, or are of one pair,
-    the second asks again.
+    What lies where they go is asked for at once, and kept close by. If several of them go to one queue, or are of one
+    pair, the first keeps it for all, and the last writes it.
     """
     start = place - base
     x0, c0, n0 = sent_to(plan, rack, j, base, start, turn, 0, many)
@@ -1025,24 +1030,36 @@ def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     k1, e1 = led_to(plan, rack, j, base, turn + 1, c1, x1)
     k2, e2 = led_to(plan, rack, j, base, turn + 2, c2, x2)
     k3, e3 = led_to(plan, rack, j, base, turn + 3, c3, x3)
-    q0, g0, r0, l0, w0 = ask(plan, rack, k0, c0)
-    q1, g1, r1, l1, w1 = ask(plan, rack, k1, c1)
-    q2, g2, r2, l2, w2 = ask(plan, rack, k2, c2)
-    q3, g3, r3, l3, w3 = ask(plan, rack, k3, c3)
-    keep_received(plan, rack, 0, many, x0, c0, k0, e0, q0, g0, r0, l0, w0)
-    keep_received(plan, rack, 1, many, x1, c1, k1, e1, q1, g1, r1, l1, w1)
-    keep_received(plan, rack, 2, many, x2, c2, k2, e2, q2, g2, r2, l2, w2)
-    keep_received(plan, rack, 3, many, x3, c3, k3, e3, q3, g3, r3, l3, w3)
-    twice = np.int32(k1 == k0) << 1 | np.int32((k2 == k0) | (k2 == k1)) << 2
-    twice |= np.int32((k3 == k0) | (k3 == k1) | (k3 == k2)) << 3
+    h1, h2, h3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
+    q0, g0, l0, w0 = ask(plan, rack, k0, c0, True)
+    q1, g1, l1, w1 = ask(plan, rack, k1, c1, h1 == 1)
+    q2, g2, l2, w2 = ask(plan, rack, k2, c2, h2 == 2)
+    q3, g3, l3, w3 = ask(plan, rack, k3, c3, h3 == 3)
+    keep_received(plan, rack, 0, many, x0, c0, k0, e0, q0, g0, l0, w0)
+    keep_received(plan, rack, 1, many, x1, c1, k1, e1, q1, g1, l1, w1)
+    keep_received(plan, rack, 2, many, x2, c2, k2, e2, q2, g2, l2, w2)
+    keep_received(plan, rack, 3, many, x3, c3, k3, e3, q3, g3, l3, w3)
+    homes, again = np.int32(h1 << 2 | h2 << 4 | h3 << 6), np.int32((k1 == k0) | (k2 == k0) | (k3 == k0))
+    again |= np.int32((k2 == k1) | (k3 == k1)) << 1 | np.int32(k3 == k2) << 2
     waiting = np.int32(rack.near32[at(plan.waiting, j)])
 
     for k in range(many):  # a loop, or the kernel would outgrow the cache of instructions
         p = place_in_turn(plan, base, turn + k)
         r = np.int64(plan.tables[at(plan.mirror, p)])
         take_notes(plan, rack, j, k, r, np.int32(rack.kept32[kept32(plan, k, WIRE)]), p == plan.self_place)
-        waiting = take_in(plan, rack, j, slot, p, r, k, twice >> k & 1 != 0, waiting, acc, sums)
+        home, last = np.int64(homes >> 2 * k & 3), again >> k & 1 == 0
+        waiting = take_in(plan, rack, j, slot, p, r, k, home, last, waiting, acc, sums)
     rack.near32[at(plan.waiting, j)] = waiting
+
+
+@device
+def home_of(about, first, second, third, k):
+    """The first of four channels, this the k-th, that is about the same; the others are those before it."""
+    if about == first:
+        return np.int32(0)
+    if about == second:
+        return np.int32(1)
+    return np.int32(2) if about == third else np.int32(k)
 
 
 @device
@@ -1074,32 +1091,33 @@ def led_to(plan, rack, j, base, turn, cell, x):
 
 
 @device
-def ask(plan, rack, about, cell):
-    """What lies where a cell goes, see `look`; of no meaning what does not.
+def ask(plan, rack, about, cell, alone):
+    """What lies where a cell goes, see `look`; of no meaning what does not, or what another asks for: it is not alone.
 
-    The word of its queue; what its pair has got, and lacks; what its flow lacks; the word of `early` that has its bit.
+    The word of its queue; both words of its pair; the word of `early` that has its bit.
     """
-    queue, got, lacks, left, early = _N, _0, _0, _N, _0
-    if 0 <= about < plan.queues:
+    queue, got, only, early = _N, _0, _0, _0
+    if 0 <= about < plan.queues and alone:
         queue = rack.u32[of(plan.held, about)]
-    if about >= plan.queues:
+    if about >= plan.queues and alone:
         h = np.int64(about) - plan.queues
-        got, lacks = both(rack.u64, of(plan.ends + ARRIVED, h * TARGET_WORDS))
-        left = rack.flows[of(DELIVER, np.int64(flow_of(plan, cell)) * FLOW_WORDS)]
+        got, only = both(rack.u64, of(plan.ends + WANTED, h * TARGET_WORDS))
         early = rack.u64[of(plan.early, early_word(plan, h, cell))]
-    return queue, got, lacks, left, early
+    return queue, got, only, early
 
 
 @device
-def keep_received(plan, rack, k, many, x, cell, about, leave, queue, got, lacks, left, early):
+def keep_received(plan, rack, k, many, x, cell, about, leave, queue, got, only, early):
     """Keep close by what the k-th channel will look at."""
     if k < many:
         close32, close64 = rack.kept32, rack.kept64
         close32[kept32(plan, k, WIRE)], close32[kept32(plan, k, ABOUT)] = np.uint32(x), np.uint32(about)
-        close32[kept32(plan, k, QUEUE)], close32[kept32(plan, k, LEFT)] = queue, left
-        close32[kept32(plan, k, LACKING)] = np.uint32(lacks)
+        close32[kept32(plan, k, QUEUE)] = queue
+        close32[kept32(plan, k, EARLY_LOW)], close32[kept32(plan, k, EARLY_HIGH)] = (
+            np.uint32(early), np.uint32(early >> _32),
+        )  # fmt: skip
         close64[kept64(plan, k, CELL)], close64[kept64(plan, k, GOT)] = cell, got
-        close64[kept64(plan, k, EARLY)], close64[kept64(plan, k, LEAVES)] = early, leave
+        close64[kept64(plan, k, FLOWS)], close64[kept64(plan, k, LEAVES)] = only, leave
 
 
 @device
@@ -1132,33 +1150,30 @@ def take_note(plan, rack, j, p, note, here):
 
 
 @device
-def take_in(plan, rack, j, slot, p, r, k, again, waiting, acc, sums):
+def take_in(plan, rack, j, slot, p, r, k, home, last, waiting, acc, sums):
     """Let node j take in the cell of its k-th channel, sent in place p, whose mirror is r; returns `waiting` then.
 
-    again: whether an earlier channel changed what lies where it goes.
+    home: the channel that keeps what lies where it goes; last: whether no later one goes there.
     """
     u32, row, close32, close64 = rack.u32, plan.row, rack.kept32, rack.kept64
     about = np.int32(close32[kept32(plan, k, ABOUT)])
     if about < 0:
         return waiting
     word = close64[kept64(plan, k, CELL)]
-    if again:
-        queue, got, lacks, left, early = ask(plan, rack, about, word)
-        close32[kept32(plan, k, QUEUE)], close32[kept32(plan, k, LEFT)] = queue, left
-        close32[kept32(plan, k, LACKING)] = np.uint32(lacks)
-        close64[kept64(plan, k, GOT)], close64[kept64(plan, k, EARLY)] = got, early
     d, own, f = end_of(plan, word), np.int64(word >> _63), flow_of(plan, word)
     hop = 0 if d != j else 2 - own
     first, second = mixed(slot, event(f, j, hop))
     sums[0] += first
     sums[1] += second
     if d == j:
-        arrive(plan, rack, j, k, np.int64(f), np.int64(about) - plan.queues, seq_of(plan, word), slot, acc)
+        arrive(plan, rack, j, k, home, last, np.int64(f), np.int64(about) - plan.queues, word, slot, acc)
         return waiting
-    there = close32[kept32(plan, k, QUEUE)]
+    there = close32[kept32(plan, home, QUEUE)]
     m, length = np.int64(np.uint32(about) // np.uint32(row)), np.uint32(there & _LENGTH)
     append(plan, rack, about, j, np.int64(length), head_of(there), word & ~_OWN, acc)
-    u32[of(plan.held, about)] = np.uint32(there + _I)
+    close32[kept32(plan, home, QUEUE)] = there + _I
+    if last:
+        u32[of(plan.held, about)] = np.uint32(there + _I)
     lag = np.int64(plan.tables[at(plan.late, turn_of(plan, m) - turn_of(plan, p) + plan.epoch)]) + np.int64(m < r)
     answer = lag + plan.answer_offset - 1
     u32[of(plan.owed, r * row + j)] = OWES | seat_of(plan, word) << SEAT_SHIFT | answer << ANSWER_SHIFT | m
@@ -1180,18 +1195,33 @@ def turn_of(plan, p):
 
 
 @device
-def arrive(plan, rack, j, k, f, h, number, slot, acc):
-    """Deliver a cell of flow f and pair h, of the k-th channel, to its end, node j; flows and pairs end."""
+def arrive(plan, rack, j, k, home, last, f, h, word, slot, acc):
+    """Deliver a cell of flow f and pair h, of the k-th channel, to its end, node j; flows and pairs end.
+
+    home, last: see `take_in`.
+    """
     u32, u64, flows, near32, r = rack.u32, rack.u64, rack.flows, rack.near32, h * TARGET_WORDS
-    lacks = np.uint32(rack.kept32[kept32(plan, k, LACKING)] - _I)
-    left = np.uint32(rack.kept32[kept32(plan, k, LEFT)] - _I)
-    got, early = rack.kept64[kept64(plan, k, GOT)], rack.kept64[kept64(plan, k, EARLY)]
+    close32, close64 = rack.kept32, rack.kept64
+    got, only = close64[kept64(plan, home, GOT)], close64[kept64(plan, home, FLOWS)]
+    if home == k:
+        early = np.uint64(close32[kept32(plan, k, EARLY_LOW)])
+        early |= np.uint64(close32[kept32(plan, k, EARLY_HIGH)]) << _32
+    else:
+        early = u64[of(plan.early, early_word(plan, h, word))]
     acc[DELIVERED] += 1
-    held, got = reorder(plan, rack, h, number, got, early)
-    acc[MAX_HELD] = max(acc[MAX_HELD], np.int32(held))
+    astray, due = reorder(plan, rack, h, seq_of(plan, word), got & _LOW, only >> _32 & _31_BITS, early)
+    acc[MAX_HELD] = max(acc[MAX_HELD], np.int32(astray))
     near32[at(plan.received, j)] += _I
-    flows[of(DELIVER, f * FLOW_WORDS)] = left
-    put_both(u64, of(plan.ends + ARRIVED, r), got, np.uint64(lacks))
+    lacks = np.uint32((got >> _32) - _1)
+    left = lacks
+    if only >> _63 != 0:
+        left = np.uint32(flows[of(DELIVER, f * FLOW_WORDS)] - _I)
+    if only >> _63 != 0 or left == 0:
+        flows[of(DELIVER, f * FLOW_WORDS)] = left
+    got, only = np.uint64(due) | np.uint64(lacks) << _32, only & ~_ASTRAY | np.uint64(astray) << _32
+    close64[kept64(plan, home, GOT)], close64[kept64(plan, home, FLOWS)] = got, only
+    if last:
+        put_both(u64, of(plan.ends + WANTED, r), got, only)
     if left == 0:
         flows[of(FINISH, f * FLOW_WORDS)], flows[of(FINISH + 1, f * FLOW_WORDS)] = slot, slot >> 32
         add_to(rack.counted, FINISHED, 1)
@@ -1200,25 +1230,26 @@ def arrive(plan, rack, j, k, f, h, number, slot, acc):
         if inflow == 0:
             u64[at(plan.inflow_slots, j)] += np.uint64(slot + 1) - u64[at(plan.inflow_since, j)]
     if lacks == 0:
-        u64[of(plan.ends + RESTED, r)] = np.uint64(slot + plan.rest)
+        u64[of(plan.rested, h)] = np.uint64(slot + plan.rest)
         near32[at(plan.ended, j)] += _I
 
 
 @device
-def reorder(plan, rack, h, seq, counts, word):
+def reorder(plan, rack, h, seq, wanted, astray, word):
     """Note that cell `seq` of pair h has arrived, see `rules.reorder`.
 
-    counts: what the pair has got; word: that of `early` in which the cell has its bit. Returns how many cells wait for
-    an earlier one, and `counts` as they are then.
+    wanted: the first cell that has not; astray: how many wait for an earlier one; word: that of `early` in which the
+    cell has its bit. Returns how many wait then, and the first that has not arrived.
     """
     u64, words, window = rack.u64, plan.window >> 6, plan.window
-    due, got = np.int64(counts & _LOW), np.int64(counts >> _32) + 1
+    due, more = np.int64(wanted), np.int64(astray)
     ahead, bit = seq - due & (1 << plan.seq_bits) - 1, seq & window - 1
     if ahead != 0:
         u64[of(plan.early, h * words + (bit >> 6))] = word | _1 << np.uint64(bit & 63)
+        more += 1
     else:
         due += 1
-        while got > due:  # else none is early
+        while more > 0:  # else none is early
             k = due & window - 1
             x = of(plan.early, h * words + (k >> 6))
             if k & 63 == 0:  # else it is the word of the cell itself
@@ -1231,9 +1262,10 @@ def reorder(plan, rack, h, seq, counts, word):
             word &= ~(_ALL >> np.uint64(64 - run) << skip)
             u64[x] = word
             due += run
+            more -= run
             if run < 64 - (k & 63):
                 break
-    return got - due, np.uint64(got << 32 | due)
+    return more, due
 
 
 # ---------------------------------------------------------------- now and then
