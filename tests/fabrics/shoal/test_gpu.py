@@ -37,6 +37,13 @@ def test_a_rack_all_of_whose_queues_are_long_is_taken_up():
     assert gpu_racks.differences(there, gpu_racks.to_slot(rack.prepare(flows), 4300)) == []
 
 
+def test_drawn_racks_with_many_pairs_at_every_node_are_the_same():
+    rng = np.random.default_rng(3)
+    for seed in range(15):
+        found, rack = gpu_racks.check(rng, Loop(seed), 48, 1500)
+        assert not found, f"{found}: {rack}"
+
+
 @pytest.mark.long
 def test_drawn_racks_are_the_same_in_the_simulator_of_a_gpu():
     program = [sys.executable, "-W", "ignore", "verification/gpu_racks.py", "--simulator", "--count", "2"]

@@ -121,18 +121,20 @@ def _load(plan, state, out, seats, window, bits):
                     continue
                 g = seat * n + i
                 out.used[(seat >> 6) * n + i] |= _1 << np.uint64(seat & 63)
-                out.target[g], out.since[g], out.seq[g] = (
-                    state.target[h],
-                    state.pair[h, col.SINCE],
-                    state.pair[h, col.SEQ],
-                )
+                out.since[g], out.seq[g] = state.pair[h, col.SINCE], state.pair[h, col.SEQ]
                 out.served[g], out.want[g] = state.pair[h, col.SERVED], state.pair[h, col.WANT]
                 out.astray[g] = state.pair[h, col.GOT] - state.pair[h, col.WANT]
                 out.undelivered[g] = state.pair[h, col.UNDELIVERED]
-                out.rested[g], out.seen[g] = dev.NEVER, out.want[g]
+                out.rested[g] = dev.NEVER
+                head = np.int64(state.target[h]) << 32
+                margin = window - 4 * channels - (np.int64(out.seq[g]) - np.int64(out.want[g]))
+                head |= min(max(margin, 0), dev.MARGIN_BITS) << dev.MARGIN_SHIFT
                 if out.served[g] > 0:  # of the flow whose turn it is, the pair has what is left
-                    f = np.int64(out.after[np.int64(out.served[g]) - 1])
-                    out.next[g], out.unsent[g] = f, out.release[f]
+                    last = np.int64(out.served[g]) - 1
+                    f = np.int64(out.after[last])
+                    out.unsent[g] = out.release[f]
+                    head |= f | (np.int64(f == last) << 63)
+                out.head[g] = np.uint64(head)
                 for p in range(w):
                     out.leave[_subflow(seat, p, i, n, seats)] = state.leave[fast.subflow(h, p, stride)] + 1
                 _bits(state.early, h, out.early, g, window, np.int64(out.want[g]))
@@ -324,12 +326,12 @@ def _store(plan, out, state, seats, window, blocks, bits):
                     continue
                 pair_at[g] = h
                 state.taken[number] |= _1 << np.uint64(k)
-                state.target[h], state.pair[h, col.SOURCE] = out.target[g], i
-                state.pair[h, col.SINCE], state.pair[h, col.SEQ], state.pair[h, col.SERVED] = (
-                    out.since[g],
-                    out.seq[g],
-                    out.served[g],
-                )
+                whose = out.head[g]
+                state.target[h], state.pair[h, col.SOURCE] = np.int64(whose >> _HALF) & dev.NODE_BITS, i
+                state.pair[h, col.SINCE], state.pair[h, col.SEQ] = out.since[g], out.seq[g]
+                if out.unsent[g] > 0:
+                    alone = whose >> np.uint64(63) != 0
+                    state.pair[h, col.SERVED] = np.int64(out.next[g]) + 1 if alone else np.int64(out.served[g])
                 state.pair[h, col.WANT] = out.want[g]
                 state.pair[h, col.GOT] = np.int64(out.want[g]) + np.int64(out.astray[g] & np.uint32(dev.MANY - 1))
                 state.pair[h, col.UNDELIVERED] = out.undelivered[g]
@@ -337,7 +339,7 @@ def _store(plan, out, state, seats, window, blocks, bits):
                     state.flow[np.int64(out.only[g]), col.DELIVER] = out.undelivered[g]
                 for p in range(w):
                     state.leave[fast.subflow(h, p, stride)] = np.int64(out.leave[_subflow(seat, p, i, n, seats)]) - 1
-                if out.served[g] > 0:
+                if out.unsent[g] > 0:
                     state.flow[np.int64(out.next[g]), col.RELEASE] = out.unsent[g]
                 for y in range(window >> 6):
                     state.early[h, y] = out.early[g * (window >> 6) + y]

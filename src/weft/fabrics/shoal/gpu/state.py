@@ -28,9 +28,12 @@ PACK = 4  # channels of a slot whose `leave` stand side by side
 NONE = 0xFFFF  # pool: no cell
 MOST_CELLS = 1 << 31  # of a node's flows together: fewer, since pairs and flows count in 32 bits
 
-# A pair is eight words of 32 bits that its source writes, and four that its destination does.
-SOURCE_WORDS = 4  # of 64 bits: SEQ and SEEN; NEXT and UNSENT; SERVED and TARGET; the slot in which it became busy
-COUNTS, HEAD, WHOM, SINCE = range(SOURCE_WORDS)
+# A pair is four words of 32 bits that its source writes at every cell, and four that its destination does; it has
+# others that are asked for now and then.
+SOURCE_WORDS = 2  # of 64 bits: SEQ and UNSENT; NEXT, destination, MARGIN and ALONE
+COUNTS, HEAD = range(2)
+MARGIN_SHIFT, MARGIN_BITS = 48, 0x7FFF  # how many cells may go before its source looks again what has arrived
+ALONE = 1 << 63  # whether the flow served last is the next one as well: no other has cells
 TARGET_WORDS = 2  # of 64 bits: WANT and cells that have not arrived; the first flow and ASTRAY
 WANTED, ONLY = range(2)
 MANY = 1 << 31  # in ASTRAY: the pair has had several flows, and each counts what it lacks; else the pair does for it
@@ -47,7 +50,7 @@ OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 # its queue, the feedback that it owes and owed before, the queues that those are about, the seats that may send; in
 # words of 64 bits the first cell, and the words of the pair whose turn it is.
 HOLDS, DEBT, BEFORE, AHEAD, AHEAD_BEFORE, WHO = range(6)
-FIRST, ITS_COUNTS, ITS_HEAD, ITS_WHOM = range(4)
+FIRST, ITS_COUNTS, ITS_HEAD = range(3)
 # When it receives: where on the wire, what the cell is about (see `look`), its queue, the word of `early`; the cell,
 # both words of its pair, the `leave` of what is said again.
 WIRE, ABOUT, QUEUE, EARLY_LOW, EARLY_HIGH = range(5)
@@ -118,6 +121,7 @@ class Common(NamedTuple):
     # u64
     pairs: int  # [h, SOURCE_WORDS]
     ends: int  # [h, TARGET_WORDS]
+    since: int  # [h]         the slot in which it became busy
     rested: int  # [h]        slot from which its seat may be taken, or NEVER
     cells: int  # [RING, q]   the first cells of a queue
     pool: int  # [room, i]    the others
@@ -129,6 +133,7 @@ class Common(NamedTuple):
     held: int  # [q]          see above
     owed: int  # [q]          see above
     past: int  # [v - 1, q]   what was owed, to be said again, newest first
+    served: int  # [h]        1 + the flow served last, unless its pair is alone
     spill: int  # [q]         first and last of the rest of a queue, in the pool of i
     after_pool: int  # [room, i]  the next in its queue, or in the list of free ones
     free: int  # [3, i]       first free of the pool; how many were never used; how many are in use
@@ -205,11 +210,10 @@ class View(NamedTuple):
     able: np.ndarray
     since: np.ndarray  # int64 [h]
     seq: np.ndarray  # uint32 [h]  cells released
-    seen: np.ndarray  # uint32 [h]  what `want` was when its source last looked
-    next: np.ndarray  # uint32 [h]  the flow whose turn it is …
-    unsent: np.ndarray  # uint32 [h]  … and its cells that are not released
-    served: np.ndarray  # uint32 [h]  1 + the flow served last, 0 if none has cells
-    target: np.ndarray  # uint32 [h]
+    unsent: np.ndarray  # uint32 [h]  cells that the flow whose turn it is has not released
+    next: np.ndarray  # uint32 [h]  which that is
+    head: np.ndarray  # uint64 [h]  that and more, see above
+    served: np.ndarray  # uint32 [h]
     want: np.ndarray  # uint32 [h]  every cell before this one has arrived
     undelivered: np.ndarray  # uint32 [h]
     only: np.ndarray  # uint32 [h]  its first flow
@@ -267,12 +271,12 @@ def lay_out(plan, shape: Shape) -> Layout:
     q, k, wire, groups = w * row, seats * n, air * channels * n, seats // 64
     blocks = {
         "u64": dict(
-            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, rested=k, cells=RING * q, pool=pool * n,
+            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, since=k, rested=k, cells=RING * q, pool=pool * n,
             early=k * window // 64, used=groups * n, inflow_since=n, inflow_slots=n,
         ),
         "u32": dict(
-            held=q, owed=q, past=(v - 1) * q, spill=q, after_pool=pool * n, free=3 * n, until=n + 1, told=n, left=n,
-            inflow=n, upcoming=n,
+            held=q, owed=q, past=(v - 1) * q, served=k, spill=q, after_pool=pool * n, free=3 * n, until=n + 1,
+            told=n, left=n, inflow=n, upcoming=n,
         ),
         "near64": dict(able=groups * n, due=n, what=wire),
         "near32": dict(waiting=n, received=n, departed=n, ended=n, incast=n, coming=3 * n, said=v * wire),
@@ -325,8 +329,8 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         after_pool=some("u32", "after_pool", pool * n), free=some("u32", "free", 3 * n),
         used=some("u64", "used", groups * n), early=some("u64", "early", k * shape.window // 64), leave=one.leave,
         told=some("u32", "told", n), left=some("u32", "left", n), able=some("near64", "able", groups * n),
-        since=pairs.view(np.int64)[SINCE::4], seq=pair32[0::8], seen=pair32[1::8], next=pair32[2::8],
-        unsent=pair32[3::8], served=pair32[4::8], target=pair32[5::8], want=end32[0::4],
+        since=some("u64", "since", k).view(np.int64), seq=pair32[0::4], unsent=pair32[1::4], next=pair32[2::4],
+        head=pairs[1::2], served=some("u32", "served", k), want=end32[0::4],
         undelivered=end32[1::4], only=end32[2::4], astray=end32[3::4],
         rested=some("u64", "rested", k).view(np.int64), waiting=some("near32", "waiting", n),
         received=some("near32", "received", n), departed=some("near32", "departed", n),

@@ -18,13 +18,14 @@ from weft.engine.device import (
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED,
-    EARLY_HIGH, EARLY_LOW, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD, HEAD_SHIFT, HOLDS,
-    ITS_COUNTS, ITS_HEAD, ITS_WHOM, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
-    LOCAL, LOCAL_BIT, LONGEST, MANY, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE,
-    OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE, READY_BITS, READY_SHIFT, RELAYED, RELEASE,
-    RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SINCE, SIZE, SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG,
-    TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO, WHOM, WIRE,
+    ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER,
+    DELIVERED, EARLY_HIGH, EARLY_LOW, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD,
+    HEAD_SHIFT, HOLDS, ITS_COUNTS, ITS_HEAD, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2,
+    LENGTH_3, LOCAL, LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER,
+    NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE,
+    READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE, SOURCE_WORDS, START,
+    STOP, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO,
+    WIRE,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
@@ -32,11 +33,12 @@ from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
 _N, _I, _15, _31, _LENGTH = np.uint32(0), np.uint32(1), np.uint32(15), np.uint32(31), np.uint32(LENGTH)
 _BUSY = np.uint32(LENGTH | READY_BITS << READY_SHIFT)  # of a queue's word: it has cells, or had flows that were ready
-_7S, _8S = np.uint32(0x7F7F7F7F), np.uint32(0x80808080)
 _LATEST = np.int32(LATEST)
 _LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
 _31_BITS = np.uint64(MANY - 1)
 _ASTRAY = _31_BITS << _32  # of a word with the first flow
+_ALONE, _MARGIN = np.uint64(ALONE), np.uint64(MARGIN_BITS << MARGIN_SHIFT)
+_KEPT = np.uint64(~ALONE & ~0xFFFFFFFF & EMPTY)  # what stays of a pair's word when it is the turn of another flow
 # leave, with 1 added so that nothing is negative
 GONE, HAS_LEFT, NOW = AWAY + 1, SENT + 1, 0
 
@@ -188,7 +190,7 @@ def whom_and_when(plan, rack, h, used):
     if not used:
         return np.int64(-1), np.int64(NEVER)
     return (
-        np.int64(rack.u64[at(plan.pairs, h * SOURCE_WORDS + WHOM)] >> _32),
+        end_in(rack.u64[at(plan.pairs, h * SOURCE_WORDS + HEAD)]),
         np.int64(rack.u64[at(plan.rested, h)]),
     )
 
@@ -239,30 +241,29 @@ def start_flow(plan, rack, i, d, slot, seat, vacant, acc):
     new = np.int64(-1)
     h = (seat if seat >= 0 else vacant) * n + i
     s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
-    whom = np.uint64(d << 32)
+    counts, head = _0, np.uint64(d << 32)
     if seat < 0:
         seat, new = vacant, vacant
         u64[at(plan.used, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
-        u64[at(s, COUNTS)] = _0
         u64[at(r, WANTED)], u64[at(r, ONLY)] = np.uint64(cells) << _32, np.uint64(f)
         u64[at(plan.rested, h)] = np.uint64(NEVER)
         add_to(near32, at(plan.incast, d), np.uint32(1))
     else:
-        whom, only = u64[at(s, WHOM)], u64[at(r, ONLY)]
+        counts, head, only = u64[at(s, COUNTS)], u64[at(s, HEAD)], u64[at(r, ONLY)]
         if only >> _63 == 0:  # each of its flows counts for itself from now on
             flows[at(np.int64(only & _LOW) * FLOW_WORDS, DELIVER)] = u64[at(r, WANTED)] >> _32
             add_to(u64, at(r, ONLY), _1 << _63)
         add_to(u64, at(r, WANTED), np.uint64(cells) << _32)
     flows[at(f * FLOW_WORDS, RELEASE)], flows[at(f * FLOW_WORDS, DELIVER)] = cells, cells
     flows[at(f * FLOW_WORDS, PAIR)] = seat << OF_SEAT | i
-    if whom & _LOW == 0:  # nothing left to release: it becomes busy now
+    if counts >> _32 == 0:  # nothing left to release: it becomes busy now
         near64[at(plan.able, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
-        u64[at(s, SINCE)] = np.uint64(slot)
+        u64[at(plan.since, h)] = np.uint64(slot)
         flows[at(f * FLOW_WORDS, AFTER)] = f
-        u64[at(s, WHOM)] = whom | np.uint64(f + 1)
-        u64[at(s, HEAD)] = np.uint64(cells << 32 | f)
+        u64[at(s, COUNTS)] = counts | np.uint64(cells << 32)
+        u64[at(s, HEAD)] = head & _KEPT | np.uint64(f) | _ALONE
     else:
-        join(plan, rack, s, f, cells)
+        join(plan, rack, h, f, cells)
     if u32[at(plan.inflow, d)] == 0:
         u64[at(plan.inflow_since, d)] = np.uint64(slot)
     add_to(u32, at(plan.inflow, d), np.uint32(1))
@@ -279,12 +280,13 @@ def start_flow(plan, rack, i, d, slot, seat, vacant, acc):
 
 
 @device
-def join(plan, rack, s, f, cells):
-    """Add flow f to the circle of a pair that has flows, whose words begin at s; see `rules.join`."""
-    u64, flows = rack.u64, rack.flows
-    whom, head = u64[at(s, WHOM)], u64[at(s, HEAD)]
-    served, following = np.int64(whom & _LOW) - 1, np.int64(head & _LOW)
-    flows[at(following * FLOW_WORDS, RELEASE)] = head >> _32
+def join(plan, rack, h, f, cells):
+    """Add flow f to the circle of pair h, which has flows; see `rules.join`."""
+    u64, flows, s = rack.u64, rack.flows, plan.pairs + h * SOURCE_WORDS
+    counts, head = u64[at(s, COUNTS)], u64[at(s, HEAD)]
+    following = np.int64(head & _LOW)
+    served = following if head & _ALONE != 0 else np.int64(rack.u32[at(plan.served, h)]) - 1
+    flows[at(following * FLOW_WORDS, RELEASE)] = counts >> _32
     k = served
     if plan.shortest:
         x = np.int64(flows[at(k * FLOW_WORDS, AFTER)])
@@ -298,43 +300,38 @@ def join(plan, rack, s, f, cells):
         served = f
     flows[at(f * FLOW_WORDS, AFTER)] = flows[at(k * FLOW_WORDS, AFTER)]
     flows[at(k * FLOW_WORDS, AFTER)] = f
-    u64[at(s, HEAD)] = behind(rack, served)
-    u64[at(s, WHOM)] = whom & ~_LOW | np.uint64(served + 1)
+    counts, head = behind(plan, rack, h, counts, head, served)
+    u64[at(s, COUNTS)], u64[at(s, HEAD)] = counts, head
 
 
 @device
-def behind(rack, served):
-    """The word of the flow behind `served`, whose turn it is: which, and what it has left."""
+def behind(plan, rack, h, counts, head, served):
+    """The words of pair h when it is the turn of the flow behind `served`."""
     f = np.int64(rack.flows[at(served * FLOW_WORDS, AFTER)])
-    return np.uint64(np.int64(rack.flows[at(f * FLOW_WORDS, RELEASE)]) << 32 | f)
+    counts = counts & _LOW | np.uint64(np.int64(rack.flows[at(f * FLOW_WORDS, RELEASE)]) << 32)
+    head = head & _KEPT | np.uint64(f) | (_ALONE if f == served else _0)
+    rack.u32[at(plan.served, h)] = served + 1
+    return counts, head
 
 
 @device
-def next_flow(plan, rack, s, head, whom):
-    """Take a cell of the pair whose words begin at s from the flow whose turn it is, see `rules.next_flow`.
+def next_flow(plan, rack, h, counts, head):
+    """Take a cell of pair h from the flow whose turn it is, see `rules.next_flow`; returns its words then.
 
-    Returns its words HEAD and WHOM, of which only the second is written; the flow is that of `head`, and some cell is
-    left if the lower half of WHOM is not 0.
+    The flow is that of `head`, and some cell is left if the upper half of `counts` is not 0.
     """
-    u64, flows = rack.u64, rack.flows
-    before, f, left = np.uint32(whom), np.uint32(head), np.uint32(head >> _32)
-    alone = np.int64(f) + 1 == np.int64(before)
-    if left > 1 and (alone or plan.shortest):  # it is the next again
-        head -= _1 << _32
-    else:
-        left = np.uint32(left - np.uint32(1))
-        served, flow = np.int64(before) - 1, np.int64(f)
-        flows[at(flow * FLOW_WORDS, RELEASE)] = left
-        whom &= ~_LOW
-        if left == 0 and not alone:
-            flows[at(served * FLOW_WORDS, AFTER)] = flows[at(flow * FLOW_WORDS, AFTER)]
-        if left != 0:
+    flows, left, alone = rack.flows, np.uint32(counts >> _32), head & _ALONE != 0
+    counts -= _1 << _32
+    if left == 1 or not (alone or plan.shortest):  # else it is the next again
+        flow = np.int64(head & _LOW)
+        flows[at(flow * FLOW_WORDS, RELEASE)] = left - _I
+        if not alone:
             served = flow
-        if left != 0 or not alone:
-            whom |= np.uint64(served + 1)
-            head = behind(rack, served)
-        u64[at(s, WHOM)] = whom
-    return head, whom
+            if left == 1:
+                served = np.int64(rack.u32[at(plan.served, h)]) - 1
+                flows[at(served * FLOW_WORDS, AFTER)] = flows[at(flow * FLOW_WORDS, AFTER)]
+            counts, head = behind(plan, rack, h, counts, head, served)
+    return counts, head
 
 
 @device
@@ -420,38 +417,48 @@ def chosen(holds, who):
 
 
 @device
-def words_of(plan, rack, i, seat):
-    """(COUNTS, HEAD, WHOM) of the pair in that seat of i; zeros if it is -1."""
-    counts, head, whom = _0, _0, _0
-    if seat >= 0:
-        s, u64 = (seat * plan.n + i) * SOURCE_WORDS, rack.u64
-        counts, head = both(u64, of(plan.pairs + COUNTS, s))
-        whom = u64[of(plan.pairs + WHOM, s)]
-    return counts, head, whom
+def end_in(head):
+    """The destination of a pair of which this is the word."""
+    return np.int64(head >> _32) & NODE_BITS
 
 
 @device
-def release(plan, rack, i, p, seat, counts, head, whom, acc):
-    """Let the pair in that seat of i release a cell for place p; returns the cell and what its words are then."""
-    u64, h = rack.u64, seat * plan.n + i
-    s, f, d = plan.pairs + h * SOURCE_WORDS, head & _LOW, np.int64(whom >> _32)
-    number, seen = np.int64(counts & _LOW), np.int64(counts >> _32)
-    head, whom = next_flow(plan, rack, s, head, whom)
-    if np.uint32(number - seen) >= np.uint32(plan.window - 4 * plan.channels):
-        seen = np.int64(u64[at(plan.ends, h * TARGET_WORDS + WANTED)] & _LOW)
-        if np.uint32(number - seen) >= np.uint32(plan.window - 4 * plan.channels):
+def words_of(plan, rack, i, seat):
+    """Both words of the pair in that seat of i; zeros if it is -1."""
+    counts, head = _0, _0
+    if seat >= 0:
+        counts, head = both(rack.u64, of(plan.pairs + COUNTS, (seat * plan.n + i) * SOURCE_WORDS))
+    return counts, head
+
+
+@device
+def put_words(plan, rack, i, seat, counts, head):
+    """Write them."""
+    put_both(rack.u64, of(plan.pairs + COUNTS, (seat * plan.n + i) * SOURCE_WORDS), counts, head)
+
+
+@device
+def release(plan, rack, i, p, seat, counts, head, acc):
+    """Let the pair in that seat of i release a cell for place p; returns the cell, and its words as they are then."""
+    h = seat * plan.n + i
+    f, d, number = head & _LOW, end_in(head), np.int64(counts & _LOW)
+    margin = np.int64(head >> np.uint64(MARGIN_SHIFT)) & MARGIN_BITS
+    if margin == 0:
+        seen = np.int64(rack.u64[at(plan.ends, h * TARGET_WORDS + WANTED)] & _LOW)
+        margin = min(np.int64(plan.window - 4 * plan.channels) - (number - seen), np.int64(MARGIN_BITS))
+        if margin <= 0:
             acc[STOP] |= WANTS_WINDOW
-        counts = np.uint64(seen << 32 | number)
-    counts += _1
-    put_both(u64, of(plan.pairs + COUNTS, h * SOURCE_WORDS), counts, head)
+            margin = np.int64(1)
+    head = head & ~_MARGIN | np.uint64(margin - 1 << MARGIN_SHIFT)
+    counts, head = next_flow(plan, rack, h, counts + _1, head)
     rack.leave[at(subflow(plan, seat, p, i), 0)] = GONE
-    return own_cell(plan, np.int64(f), i, seat, d, number), counts, head, whom
+    return own_cell(plan, np.int64(f), i, seat, d, number), counts, head
 
 
 @device
 def age_of(plan, rack, i, seat, slot):
     """For how many slots the pair in that seat of i has been busy."""
-    return slot - np.int64(rack.u64[at(plan.pairs, (seat * plan.n + i) * SOURCE_WORDS + SINCE)])
+    return slot - np.int64(rack.u64[at(plan.since, seat * plan.n + i)])
 
 
 @device
@@ -479,9 +486,10 @@ def let_go(plan, rack, i, p, q, slot, e, holds, acc):
                     continue
             if too_young(seen, age_of(plan, rack, i, seat, slot), plan.aged * interval, interval):
                 continue
-            counts, first, whom = words_of(plan, rack, i, seat)
-            cell, _, _, whom = release(plan, rack, i, p, seat, counts, first, whom, acc)
-            if whom & _LOW == 0:
+            counts, first = words_of(plan, rack, i, seat)
+            cell, counts, first = release(plan, rack, i, p, seat, counts, first, acc)
+            put_words(plan, rack, i, seat, counts, first)
+            if counts >> _32 == 0:
                 rack.near64[at(plan.able, (seat >> 6) * plan.n + i)] &= ~(_1 << np.uint64(seat & 63))
             append(plan, rack, q, i, length + released, head, cell, acc)
             released += 1
@@ -627,29 +635,35 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
     keep_known(plan, rack, 2, many, h2, d2, g2, m2)
     keep_known(plan, rack, 3, many, h3, d3, g3, m3)
     k0, k1, k2, k3 = chosen(h0, m0), chosen(h1, m1), chosen(h2, m2), chosen(h3, m3)
-    n0, f0, a0 = words_of(plan, rack, i, np.int64(k0))
-    n1, f1, a1 = words_of(plan, rack, i, np.int64(k1))
-    n2, f2, a2 = words_of(plan, rack, i, np.int64(k2))
-    n3, f3, a3 = words_of(plan, rack, i, np.int64(k3))
+    t1, t2, t3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
+    n0, f0 = words_of(plan, rack, i, np.int64(k0))
+    n1, f1 = words_of(plan, rack, i, np.int64(k1 if t1 == 1 else np.int32(-1)))
+    n2, f2 = words_of(plan, rack, i, np.int64(k2 if t2 == 2 else np.int32(-1)))
+    n3, f3 = words_of(plan, rack, i, np.int64(k3 if t3 == 3 else np.int32(-1)))
     c0, c1 = first_cell(plan, rack, q0, h0), first_cell(plan, rack, q1, h1)
     c2, c3 = first_cell(plan, rack, q2, h2), first_cell(plan, rack, q3, h3)
     r0, r1 = there_of(plan, rack, d0, i), there_of(plan, rack, d1, i)
     r2, r3 = there_of(plan, rack, d2, i), there_of(plan, rack, d3, i)
     s0, s1 = there_of(plan, rack, g0, i), there_of(plan, rack, g1, i)
     s2, s3 = there_of(plan, rack, g2, i), there_of(plan, rack, g3, i)
-    keep_asked(plan, rack, 0, many, r0, s0, c0, n0, f0, a0)
-    keep_asked(plan, rack, 1, many, r1, s1, c1, n1, f1, a1)
-    keep_asked(plan, rack, 2, many, r2, s2, c2, n2, f2, a2)
-    keep_asked(plan, rack, 3, many, r3, s3, c3, n3, f3, a3)
+    keep_asked(plan, rack, 0, many, r0, s0, c0, n0, f0)
+    keep_asked(plan, rack, 1, many, r1, s1, c1, n1, f1)
+    keep_asked(plan, rack, 2, many, r2, s2, c2, n2, f2)
+    keep_asked(plan, rack, 3, many, r3, s3, c3, n3, f3)
 
     seats = np.uint32((k0 & 0xFF) | (k1 & 0xFF) << 8 | (k2 & 0xFF) << 16 | (k3 & 0xFF) << 24)  # 0xFF: none
-    links = np.uint32(0x03020100)  # where each finds the words of its pair
+    homes, changed = np.uint32(t1 << 2 | t2 << 4 | t3 << 6), _N  # where each finds the words of its pair
     now, x, q, left = np.int32(e - plan.answer_offset), at(place * n, i), q0, could
     for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
-        left, waiting, links = work(
-            plan, rack, i, slot, now, base, p, c, many, q, x, seats, links, left, waiting, acc
+        left, waiting, changed = work(
+            plan, rack, i, slot, now, base, p, c, many, q, x, seats, homes, changed, left, waiting, acc
         )  # fmt: skip
         x, q = at(x, n), at(q, plan.row)
+    while changed != 0:
+        k, changed = np.int64(lowest_of(changed)), without_lowest(changed)
+        seat = np.int64(seats >> np.uint32(8 * k) & np.uint32(0xFF))
+        close64 = rack.kept64
+        put_words(plan, rack, i, seat, close64[kept64(plan, k, ITS_COUNTS)], close64[kept64(plan, k, ITS_HEAD)])
     if left != could:
         near64[at(plan.able, i)] = np.uint64(left)
     near32[at(plan.waiting, i)] = waiting
@@ -679,24 +693,24 @@ def keep_known(plan, rack, c, many, holds, debt, before, who):
 
 
 @device
-def keep_asked(plan, rack, c, many, ahead, ahead_before, cell, counts, head, whom):
+def keep_asked(plan, rack, c, many, ahead, ahead_before, cell, counts, head):
     """Keep close by what was asked for then."""
     if c < many:
         close32, close64 = rack.kept32, rack.kept64
-        close64[kept64(plan, c, ITS_COUNTS)] = counts
-        close64[kept64(plan, c, ITS_HEAD)], close64[kept64(plan, c, ITS_WHOM)] = head, whom
+        close64[kept64(plan, c, ITS_COUNTS)], close64[kept64(plan, c, ITS_HEAD)] = counts, head
         close64[kept64(plan, c, FIRST)], close32[kept32(plan, c, AHEAD)] = cell, ahead
         if plan.feedback > 1:
             close32[kept32(plan, c, AHEAD_BEFORE)] = ahead_before
 
 
 @device
-def linked(links, seats, seat, c):
-    """`links` when the words of the pair in that seat lie at the c-th channel: its bytes where `seats` has the seat."""
-    differ = np.uint32(seats ^ np.uint32(np.uint32(seat) * np.uint32(0x01010101)))
-    some = np.uint32((differ & _7S) + _7S | differ) & _8S  # bit 7 of bytes that differ
-    same = np.uint32((some ^ _8S) >> np.uint32(7)) * np.uint32(0xFF)
-    return np.uint32(links & ~np.uint32(same) | np.uint32(c) * np.uint32(0x01010101) & np.uint32(same))
+def kept_at(seats, homes, seat, many):
+    """Where the words of the pair in that seat are kept, or -1: the first bytes of `seats` say of whom some are."""
+    found = np.int64(-1)
+    for c in range(many):
+        if seats >> np.uint32(8 * c) & np.uint32(0xFF) == np.uint32(seat):
+            found = np.int64(homes >> np.uint32(2 * c) & np.uint32(3))
+    return found
 
 
 @device
@@ -724,11 +738,12 @@ def ahead_now(plan, rack, debt, c, k, i, base, p, many):
 
 
 @device
-def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, links, left, waiting, acc):
+def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, homes, changed, left, waiting, acc):
     """Let node i send in place first + c, the c-th of the channels that `send_four` works through.
 
-    q: its queue; x: where on the wire; seats: whose turn it is, a byte each; links: at which of the channels the words
-    of those pairs lie; left: seats with cells left. Returns `left`, `waiting` and `links` as they are then.
+    q: its queue; x: where on the wire; seats: whose turn it is, a byte each; homes: at which of the channels the words
+    of those pairs lie, and which of them have changed; left: seats with cells left. Returns `left`, `waiting` and
+    `changed` as they are then.
     """
     p, u32, near32, near64 = np.int64(np.int32(first + c)), rack.u32, rack.near32, rack.near64
     close32, close64 = rack.kept32, rack.kept64
@@ -737,7 +752,7 @@ def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, links, lef
         before = close32[kept32(plan, c, BEFORE)]
     if not lit(plan, p, i) or (left | debt | before | found & _BUSY) == 0:
         say_nothing(plan, rack, x)
-        return left, waiting, links
+        return left, waiting, changed
     length = np.uint32(found & _LENGTH)
     note_visit(rack, np.int64(length), acc)
 
@@ -748,19 +763,23 @@ def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, links, lef
     cell = close64[kept64(plan, c, FIRST)]
     seat = np.int32(np.int8(seats >> np.uint32(8 * c) & np.uint32(0xFF)))
     if seat >= 0:
-        there = np.int64(links >> np.uint32(8 * c) & np.uint32(3))
-        counts, head = close64[kept64(plan, there, ITS_COUNTS)], close64[kept64(plan, there, ITS_HEAD)]
-        whom = close64[kept64(plan, there, ITS_WHOM)]
+        there = np.int64(homes >> np.uint32(2 * c) & np.uint32(3))
         young = length > 1 and is_young(plan, np.int64(length), age_of(plan, rack, i, np.int64(seat), slot))
         if young or np.uint32(who >> np.uint32(seat)) & _I == 0:  # not the one after all
             seat = next_chosen(plan, rack, i, slot, holds, who)
-            counts, head, whom = words_of(plan, rack, i, np.int64(seat))
+            there = kept_at(seats, homes, seat, many)
         if seat >= 0:
-            fresh, counts, head, whom = release(plan, rack, i, p, np.int64(seat), counts, head, whom, acc)
-            close64[kept64(plan, c, ITS_COUNTS)], close64[kept64(plan, c, ITS_HEAD)] = counts, head
-            close64[kept64(plan, c, ITS_WHOM)] = whom
-            links = linked(links, seats, seat, c)
-            if whom & _LOW == 0:
+            if there >= 0:
+                counts, head = close64[kept64(plan, there, ITS_COUNTS)], close64[kept64(plan, there, ITS_HEAD)]
+            else:
+                counts, head = words_of(plan, rack, i, np.int64(seat))
+            fresh, counts, head = release(plan, rack, i, p, np.int64(seat), counts, head, acc)
+            if there >= 0:
+                close64[kept64(plan, there, ITS_COUNTS)], close64[kept64(plan, there, ITS_HEAD)] = counts, head
+                changed = np.uint32(changed | _I << np.uint32(there))
+            else:
+                put_words(plan, rack, i, np.int64(seat), counts, head)
+            if counts >> _32 == 0:
                 left = np.uint32(left & ~(_I << np.uint32(seat)))
             waiting = np.int32(waiting + np.int32(1))
             acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
@@ -808,7 +827,7 @@ def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, links, lef
     near64[at(plan.what, x)] = cell if count > 0 else _ALL
     if holds != found:
         u32[of(plan.held, q)] = holds
-    return left, waiting, links
+    return left, waiting, changed
 
 
 @device
