@@ -26,6 +26,7 @@ SAID_SHIFT, WHEN_BITS = 16, 0xFFFF
 EMPTY = 0xFFFFFFFFFFFFFFFF  # on the wire: no cell
 PACK = 4  # channels of a slot whose `leave` stand side by side
 NONE = 0xFFFF  # pool: no cell
+NOWHERE = 0xFFFFFFFF  # no word of `leave4`
 MOST_CELLS = 1 << 31  # of a node's flows together: fewer, since pairs and flows count in 32 bits
 
 # A pair is four words of 32 bits that its source writes at every cell, and four that its destination does; it has
@@ -51,9 +52,10 @@ OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 # words of 64 bits the first cell, and the words of the pair whose turn it is.
 HOLDS, DEBT, BEFORE, AHEAD, AHEAD_BEFORE, WHO = range(6)
 FIRST, ITS_COUNTS, ITS_HEAD = range(3)
-# When it receives: where on the wire, what the cell is about (see `look`), its queue, the word of `early`; the cell,
+# When it receives: where on the wire, what the cell is about (see `look`), its queue, the word of `early`, of
+# which subflows something is said again; the cell,
 # both words of its pair, the `leave` of what is said again.
-WIRE, ABOUT, QUEUE, EARLY_LOW, EARLY_HIGH = range(5)
+WIRE, ABOUT, QUEUE, EARLY_LOW, EARLY_HIGH, SUBFLOWS = range(6)
 CELL, GOT, FLOWS, LEAVES = range(4)
 KEPT32, KEPT64 = 6, 4
 

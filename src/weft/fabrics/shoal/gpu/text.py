@@ -22,10 +22,10 @@ from weft.fabrics.shoal.gpu.state import (
     DELIVERED, EARLY_HIGH, EARLY_LOW, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD,
     HEAD_SHIFT, HOLDS, ITS_COUNTS, ITS_HEAD, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2,
     LENGTH_3, LOCAL, LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER,
-    NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE,
-    READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE, SOURCE_WORDS, START,
-    STOP, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO,
-    WIRE,
+    NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, NOWHERE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS,
+    QUEUE, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE, SOURCE_WORDS,
+    START, STOP, SUBFLOWS, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW,
+    WHEN_BITS, WHO, WIRE,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
@@ -1023,20 +1023,11 @@ def heard(plan, rack, x, y):
 
 
 @device
-def in_time(plan, rack, j, r, note):
-    """A feedback to j on a subflow over place r, or 0 if that waits for news of a later cell."""
-    if note == 0:
-        return _N
-    seat = np.int64(note >> np.uint32(SAID_SHIFT)) - 1
-    return _N if rack.leave[at(subflow(plan, seat, r, j), 0)] == GONE else np.uint32(note)
-
-
-@device
 def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     """Let node j take in what was sent to it on up to four channels.
 
     What lies where they go is asked for at once, and kept close by. If several of them go to one queue, or are of one
-    pair, the first keeps it for all, and the last writes it.
+    pair, the first keeps it for all, and the last writes it. So with the subflows of which something is said again.
     """
     start = place - base
     x0, c0, n0 = sent_to(plan, rack, j, base, start, turn, 0, many)
@@ -1045,29 +1036,37 @@ def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     x3, c3, n3 = sent_to(plan, rack, j, base, start, turn, 3, many)
     if not some_here(c0 & c1 & c2 & c3 != _ALL or n0 | n1 | n2 | n3 != 0):
         return
-    k0, e0 = led_to(plan, rack, j, base, turn, c0, x0)
-    k1, e1 = led_to(plan, rack, j, base, turn + 1, c1, x1)
-    k2, e2 = led_to(plan, rack, j, base, turn + 2, c2, x2)
-    k3, e3 = led_to(plan, rack, j, base, turn + 3, c3, x3)
+    y0 = echoed(plan, rack, j, base, turn, x0)
+    y1 = echoed(plan, rack, j, base, turn + 1, x1)
+    y2 = echoed(plan, rack, j, base, turn + 2, x2)
+    y3 = echoed(plan, rack, j, base, turn + 3, x3)
+    k0, k1, k2, k3 = look(plan, rack, j, c0), look(plan, rack, j, c1), look(plan, rack, j, c2), look(plan, rack, j, c3)
+    e0, e1 = leaves_at(plan, rack, y0, True), leaves_at(plan, rack, y1, y1 != y0)
+    e2 = leaves_at(plan, rack, y2, (y2 != y0) & (y2 != y1))
+    e3 = leaves_at(plan, rack, y3, (y3 != y0) & (y3 != y1) & (y3 != y2))
     h1, h2, h3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
     q0, g0, l0, w0 = ask(plan, rack, k0, c0, True)
     q1, g1, l1, w1 = ask(plan, rack, k1, c1, h1 == 1)
     q2, g2, l2, w2 = ask(plan, rack, k2, c2, h2 == 2)
     q3, g3, l3, w3 = ask(plan, rack, k3, c3, h3 == 3)
-    keep_received(plan, rack, 0, many, x0, c0, k0, e0, q0, g0, l0, w0)
-    keep_received(plan, rack, 1, many, x1, c1, k1, e1, q1, g1, l1, w1)
-    keep_received(plan, rack, 2, many, x2, c2, k2, e2, q2, g2, l2, w2)
-    keep_received(plan, rack, 3, many, x3, c3, k3, e3, q3, g3, l3, w3)
+    keep_received(plan, rack, 0, many, x0, c0, k0, y0, e0, q0, g0, l0, w0)
+    keep_received(plan, rack, 1, many, x1, c1, k1, y1, e1, q1, g1, l1, w1)
+    keep_received(plan, rack, 2, many, x2, c2, k2, y2, e2, q2, g2, l2, w2)
+    keep_received(plan, rack, 3, many, x3, c3, k3, y3, e3, q3, g3, l3, w3)
     homes, again = np.int32(h1 << 2 | h2 << 4 | h3 << 6), np.int32((k1 == k0) | (k2 == k0) | (k3 == k0))
     again |= np.int32((k2 == k1) | (k3 == k1)) << 1 | np.int32(k3 == k2) << 2
-    waiting = np.int32(rack.near32[at(plan.waiting, j)])
+    waiting, changed = np.int32(rack.near32[at(plan.waiting, j)]), _N
 
     for k in range(many):  # a loop, or the kernel would outgrow the cache of instructions
         p = place_in_turn(plan, base, turn + k)
         r = np.int64(plan.tables[at(plan.mirror, p)])
-        take_notes(plan, rack, j, k, r, np.int32(rack.kept32[kept32(plan, k, WIRE)]), p == plan.self_place)
+        x = np.int32(rack.kept32[kept32(plan, k, WIRE)])
+        changed = take_notes(plan, rack, j, r, x, p == plan.self_place, many, changed)
         home, last = np.int64(homes >> 2 * k & 3), again >> k & 1 == 0
         waiting = take_in(plan, rack, j, slot, p, r, k, home, last, waiting, acc, sums)
+    while changed != 0:
+        c, changed = np.int64(lowest_of(changed)), without_lowest(changed)
+        rack.leave4[of(0, rack.kept32[kept32(plan, c, SUBFLOWS)])] = rack.kept64[kept64(plan, c, LEAVES)]
     rack.near32[at(plan.waiting, j)] = waiting
 
 
@@ -1100,13 +1099,19 @@ def sent_to(plan, rack, j, base, start, turn, k, many):
 
 
 @device
-def led_to(plan, rack, j, base, turn, cell, x):
-    """(What a cell is about, see `look`; the `leave` of the subflow of which something is said again, or 0)."""
-    leave, echo = _0, heard(plan, rack, x, 1)
-    if echo != 0:
-        r = np.int64(plan.tables[at(plan.mirror, place_in_turn(plan, base, turn))])
-        leave = rack.leave4[of(0, four_of(plan, np.int64(echo >> np.uint32(SAID_SHIFT)) - 1, r, j))]
-    return look(plan, rack, j, cell), leave
+def echoed(plan, rack, j, base, turn, x):
+    """Where `leave4` has the subflow of which something is said again on the wire at x, or NOWHERE."""
+    echo = heard(plan, rack, x, 1)
+    if echo == 0:
+        return np.uint32(NOWHERE)
+    r = np.int64(plan.tables[at(plan.mirror, place_in_turn(plan, base, turn))])
+    return np.uint32(four_of(plan, np.int64(echo >> np.uint32(SAID_SHIFT)) - 1, r, j))
+
+
+@device
+def leaves_at(plan, rack, where, alone):
+    """Four subflows, see `echoed`; of no meaning if there are none, or another asks for them: it is not alone."""
+    return rack.leave4[of(0, where)] if where != np.uint32(NOWHERE) and alone else _0
 
 
 @device
@@ -1126,12 +1131,12 @@ def ask(plan, rack, about, cell, alone):
 
 
 @device
-def keep_received(plan, rack, k, many, x, cell, about, leave, queue, got, only, early):
+def keep_received(plan, rack, k, many, x, cell, about, where, leave, queue, got, only, early):
     """Keep close by what the k-th channel will look at."""
     if k < many:
         close32, close64 = rack.kept32, rack.kept64
         close32[kept32(plan, k, WIRE)], close32[kept32(plan, k, ABOUT)] = np.uint32(x), np.uint32(about)
-        close32[kept32(plan, k, QUEUE)] = queue
+        close32[kept32(plan, k, QUEUE)], close32[kept32(plan, k, SUBFLOWS)] = queue, where
         close32[kept32(plan, k, EARLY_LOW)], close32[kept32(plan, k, EARLY_HIGH)] = (
             np.uint32(early), np.uint32(early >> _32),
         )  # fmt: skip
@@ -1140,32 +1145,41 @@ def keep_received(plan, rack, k, many, x, cell, about, leave, queue, got, only, 
 
 
 @device
-def take_notes(plan, rack, j, k, r, x, here):
-    """Let node j take in the feedback on the wire at x, on its k-th channel, about subflows of its own over place r."""
-    echo = heard(plan, rack, x, 1)
-    if echo != 0:  # unless it waits for news of a later cell
-        leave = rack.kept64[kept64(plan, k, LEAVES)] >> np.uint64(16 * np.int64(np.uint32(r) % np.uint32(PACK)))
-        if leave & np.uint64(0xFFFF) != GONE:
-            take_note(plan, rack, j, r, echo, here)
-    for y in range(2, plan.feedback):
-        note = in_time(plan, rack, j, r, heard(plan, rack, x, y))
-        if note != 0:
-            take_note(plan, rack, j, r, note, here)
-    last = heard(plan, rack, x, 0)
-    if here:
-        last = in_time(plan, rack, j, r, last)
-    if last != 0:
-        take_note(plan, rack, j, r, last, here)
+def take_notes(plan, rack, j, r, x, here, many, changed):
+    """Let node j take in the feedback on the wire at x about subflows of its own over place r; see `take_note`."""
+    for y in range(1, plan.feedback):
+        changed = take_note(plan, rack, j, r, heard(plan, rack, x, y), here, True, many, changed)
+    return take_note(plan, rack, j, r, heard(plan, rack, x, 0), here, here, many, changed)
 
 
 @device
-def take_note(plan, rack, j, p, note, here):
-    """Node j hears when a subflow of its own over place p may send again."""
+def take_note(plan, rack, j, r, note, here, patient, many, changed):
+    """Node j hears when a subflow of its own over place r may send again; if patient, not while it waits for news.
+
+    Those of which something is said again lie close by; returns which of the channels have theirs changed.
+    """
+    if note == 0:
+        return changed
     seat, when = np.int64(note >> np.uint32(SAID_SHIFT)) - 1, np.int64(note & np.uint32(WHEN_BITS))
-    k = at(subflow(plan, seat, p, j), 0)
+    where, lane_of = four_of(plan, seat, r, j), np.int64(np.uint32(r) % np.uint32(PACK))
+    skip, found, leaves_then = np.uint64(16 * lane_of), np.int64(-1), _0
+    for c in range(many - 1, -1, -1):
+        found = np.int64(c) if rack.kept32[kept32(plan, c, SUBFLOWS)] == np.uint32(where) else found
+    if found >= 0:
+        leaves_then = rack.kept64[kept64(plan, found, LEAVES)]
+        waits = leaves_then >> skip & np.uint64(0xFFFF) == np.uint64(GONE)
+    else:
+        waits = patient and rack.leave[of(0, where * PACK + lane_of)] == GONE
+    if patient and waits:
+        return changed
     if here and rack.u32[at(plan.left, j)] == seat + 1:
         when = min(when + 1, LATEST)
-    rack.leave[k] = when + 1
+    if found >= 0:
+        leaves_then = leaves_then & ~(np.uint64(0xFFFF) << skip) | np.uint64(when + 1) << skip
+        rack.kept64[kept64(plan, found, LEAVES)] = leaves_then
+        return np.uint32(changed | _I << np.uint32(found))
+    rack.leave[of(0, where * PACK + lane_of)] = when + 1
+    return changed
 
 
 @device
