@@ -49,9 +49,9 @@ OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 
 # What a thread keeps close by of each of up to four channels that it works through. When it sends: in words of 32 bits
 # its queue, the feedback that it owes and owed before, the queues that those are about, the seats that may send; in
-# words of 64 bits the first cell, and the words of the pair whose turn it is.
+# words of 64 bits the first cell, and of the pair whose turn it is both words and the `leave` of these channels.
 HOLDS, DEBT, BEFORE, AHEAD, AHEAD_BEFORE, WHO = range(6)
-FIRST, ITS_COUNTS, ITS_HEAD = range(3)
+FIRST, ITS_COUNTS, ITS_HEAD, ITS_LEAVES = range(4)
 # When it receives: where on the wire, what the cell is about (see `look`), its queue, the word of `early`, of
 # which subflows something is said again; the cell,
 # both words of its pair, the `leave` of what is said again.

@@ -20,12 +20,12 @@ from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
     ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER,
     DELIVERED, EARLY_HIGH, EARLY_LOW, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD,
-    HEAD_SHIFT, HOLDS, ITS_COUNTS, ITS_HEAD, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2,
-    LENGTH_3, LOCAL, LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER,
-    NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, NOWHERE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS,
-    QUEUE, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE, SOURCE_WORDS,
-    START, STOP, SUBFLOWS, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW,
-    WHEN_BITS, WHO, WIRE,
+    HEAD_SHIFT, HOLDS, ITS_COUNTS, ITS_HEAD, ITS_LEAVES, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1,
+    LENGTH_2, LENGTH_3, LOCAL, LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE,
+    NEVER, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, NOWHERE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR,
+    PLACE_BITS, QUEUE, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE,
+    SOURCE_WORDS, START, STOP, SUBFLOWS, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS,
+    WANTS_WINDOW, WHEN_BITS, WHO, WIRE,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
@@ -369,6 +369,20 @@ def leaves(plan, rack, first, todo):
 
 
 @device
+def among(rack, first, n, could, seat, w0, w1, w2, w3, w4, w5, w6, w7):
+    """The `leave` of a seat of `could`, whose first eight are at hand; of no meaning if it is -1."""
+    if seat < 0:
+        return _0
+    k = set_bits(np.uint64(could & ((_I << np.uint32(seat)) - _I)))
+    if k >= 8:
+        return rack.leave4[at(first, np.int64(seat) * n)]
+    a, b = (w1 if k & 1 != 0 else w0), (w3 if k & 1 != 0 else w2)
+    c, d = (w5 if k & 1 != 0 else w4), (w7 if k & 1 != 0 else w6)
+    a, c = (b if k & 2 != 0 else a), (d if k & 2 != 0 else c)
+    return c if k & 4 != 0 else a
+
+
+@device
 def lowest_alone(word):
     """The lowest bit of a uint32, alone."""
     return np.uint32(word & (~word + np.int64(1)))
@@ -451,7 +465,6 @@ def release(plan, rack, i, p, seat, counts, head, acc):
             margin = np.int64(1)
     head = head & ~_MARGIN | np.uint64(margin - 1 << MARGIN_SHIFT)
     counts, head = next_flow(plan, rack, h, counts + _1, head)
-    rack.leave[at(subflow(plan, seat, p, i), 0)] = GONE
     return own_cell(plan, np.int64(f), i, seat, d, number), counts, head
 
 
@@ -489,6 +502,7 @@ def let_go(plan, rack, i, p, q, slot, e, holds, acc):
             counts, first = words_of(plan, rack, i, seat)
             cell, counts, first = release(plan, rack, i, p, seat, counts, first, acc)
             put_words(plan, rack, i, seat, counts, first)
+            rack.leave[at(subflow(plan, seat, p, i), 0)] = GONE
             if counts >> _32 == 0:
                 rack.near64[at(plan.able, (seat >> 6) * plan.n + i)] &= ~(_1 << np.uint64(seat & 63))
             append(plan, rack, q, i, length + released, head, cell, acc)
@@ -624,17 +638,21 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
             m0, m1, m2, m3 = compare(low, high, skip, w6, b6, m0, m1, m2, m3)
             m0, m1, m2, m3 = compare(low, high, skip, w7, b7, m0, m1, m2, m3)
         while todo != 0:
-            w0, w1, w2, w3, b0, b1, b2, b3, todo = leaves(plan, rack, first, todo)
-            m0, m1, m2, m3 = compare(low, high, skip, w0, b0, m0, m1, m2, m3)
-            m0, m1, m2, m3 = compare(low, high, skip, w1, b1, m0, m1, m2, m3)
-            m0, m1, m2, m3 = compare(low, high, skip, w2, b2, m0, m1, m2, m3)
-            m0, m1, m2, m3 = compare(low, high, skip, w3, b3, m0, m1, m2, m3)
+            v0, v1, v2, v3, b0, b1, b2, b3, todo = leaves(plan, rack, first, todo)
+            m0, m1, m2, m3 = compare(low, high, skip, v0, b0, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, v1, b1, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, v2, b2, m0, m1, m2, m3)
+            m0, m1, m2, m3 = compare(low, high, skip, v3, b3, m0, m1, m2, m3)
 
     keep_known(plan, rack, 0, many, h0, d0, g0, m0)
     keep_known(plan, rack, 1, many, h1, d1, g1, m1)
     keep_known(plan, rack, 2, many, h2, d2, g2, m2)
     keep_known(plan, rack, 3, many, h3, d3, g3, m3)
     k0, k1, k2, k3 = chosen(h0, m0), chosen(h1, m1), chosen(h2, m2), chosen(h3, m3)
+    v0 = among(rack, first, n, could, k0, w0, w1, w2, w3, w4, w5, w6, w7)
+    v1 = among(rack, first, n, could, k1, w0, w1, w2, w3, w4, w5, w6, w7)
+    v2 = among(rack, first, n, could, k2, w0, w1, w2, w3, w4, w5, w6, w7)
+    v3 = among(rack, first, n, could, k3, w0, w1, w2, w3, w4, w5, w6, w7)
     t1, t2, t3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
     n0, f0 = words_of(plan, rack, i, np.int64(k0))
     n1, f1 = words_of(plan, rack, i, np.int64(k1 if t1 == 1 else np.int32(-1)))
@@ -646,10 +664,10 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
     r2, r3 = there_of(plan, rack, d2, i), there_of(plan, rack, d3, i)
     s0, s1 = there_of(plan, rack, g0, i), there_of(plan, rack, g1, i)
     s2, s3 = there_of(plan, rack, g2, i), there_of(plan, rack, g3, i)
-    keep_asked(plan, rack, 0, many, r0, s0, c0, n0, f0)
-    keep_asked(plan, rack, 1, many, r1, s1, c1, n1, f1)
-    keep_asked(plan, rack, 2, many, r2, s2, c2, n2, f2)
-    keep_asked(plan, rack, 3, many, r3, s3, c3, n3, f3)
+    keep_asked(plan, rack, 0, many, r0, s0, c0, n0, f0, v0)
+    keep_asked(plan, rack, 1, many, r1, s1, c1, n1, f1, v1)
+    keep_asked(plan, rack, 2, many, r2, s2, c2, n2, f2, v2)
+    keep_asked(plan, rack, 3, many, r3, s3, c3, n3, f3, v3)
 
     seats = np.uint32((k0 & 0xFF) | (k1 & 0xFF) << 8 | (k2 & 0xFF) << 16 | (k3 & 0xFF) << 24)  # 0xFF: none
     homes, changed = np.uint32(t1 << 2 | t2 << 4 | t3 << 6), _N  # where each finds the words of its pair
@@ -664,6 +682,7 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
         seat = np.int64(seats >> np.uint32(8 * k) & np.uint32(0xFF))
         close64 = rack.kept64
         put_words(plan, rack, i, seat, close64[kept64(plan, k, ITS_COUNTS)], close64[kept64(plan, k, ITS_HEAD)])
+        rack.leave4[at(first, seat * n)] = close64[kept64(plan, k, ITS_LEAVES)]
     if left != could:
         near64[at(plan.able, i)] = np.uint64(left)
     near32[at(plan.waiting, i)] = waiting
@@ -693,11 +712,12 @@ def keep_known(plan, rack, c, many, holds, debt, before, who):
 
 
 @device
-def keep_asked(plan, rack, c, many, ahead, ahead_before, cell, counts, head):
+def keep_asked(plan, rack, c, many, ahead, ahead_before, cell, counts, head, leave):
     """Keep close by what was asked for then."""
     if c < many:
         close32, close64 = rack.kept32, rack.kept64
         close64[kept64(plan, c, ITS_COUNTS)], close64[kept64(plan, c, ITS_HEAD)] = counts, head
+        close64[kept64(plan, c, ITS_LEAVES)] = leave
         close64[kept64(plan, c, FIRST)], close32[kept32(plan, c, AHEAD)] = cell, ahead
         if plan.feedback > 1:
             close32[kept32(plan, c, AHEAD_BEFORE)] = ahead_before
@@ -711,6 +731,14 @@ def kept_at(seats, homes, seat, many):
         if seats >> np.uint32(8 * c) & np.uint32(0xFF) == np.uint32(seat):
             found = np.int64(homes >> np.uint32(2 * c) & np.uint32(3))
     return found
+
+
+@device
+def leave_at(plan, rack, there, p, when, changed):
+    """Note in the words of the `there`-th channel when its pair may send again in place p: they have changed."""
+    k, skip = kept64(plan, there, ITS_LEAVES), np.uint64(16 * np.int64(np.uint32(p) % np.uint32(PACK)))
+    rack.kept64[k] = rack.kept64[k] & ~(np.uint64(0xFFFF) << skip) | np.uint64(when) << skip
+    return np.uint32(changed | _I << np.uint32(there))
 
 
 @device
@@ -776,9 +804,10 @@ def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, homes, cha
             fresh, counts, head = release(plan, rack, i, p, np.int64(seat), counts, head, acc)
             if there >= 0:
                 close64[kept64(plan, there, ITS_COUNTS)], close64[kept64(plan, there, ITS_HEAD)] = counts, head
-                changed = np.uint32(changed | _I << np.uint32(there))
+                changed = leave_at(plan, rack, there, p, GONE, changed)
             else:
                 put_words(plan, rack, i, np.int64(seat), counts, head)
+                rack.leave[at(subflow(plan, np.int64(seat), p, i), 0)] = GONE
             if counts >> _32 == 0:
                 left = np.uint32(left & ~(_I << np.uint32(seat)))
             waiting = np.int32(waiting + np.int32(1))
@@ -820,7 +849,11 @@ def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, homes, cha
             holds = np.uint32(holds & ~np.uint32(LOCAL_BIT))
             acc[LOCAL] += 1
             if end_of(plan, cell) == facing(i, np.int64(plan.tables[at(p, 0)]), plan.n):
-                rack.leave[at(subflow(plan, seat_of(plan, cell), p, i), 0)] = NOW
+                there = kept_at(seats, homes, seat_of(plan, cell), many)
+                if there >= 0:
+                    changed = leave_at(plan, rack, there, p, NOW, changed)
+                else:
+                    rack.leave[at(subflow(plan, seat_of(plan, cell), p, i), 0)] = NOW
         else:
             acc[FORWARDED] += 1
         close32[kept32(plan, c, HOLDS)] = holds
