@@ -18,6 +18,7 @@ from weft.fabrics.shoal.gpu.racks import refusal
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "verification"))
 import gpu_racks  # noqa: E402 - the checks that `make verify-gpu` makes on a real one
+import gpu_requests  # noqa: E402 - what they ask of its memory
 
 FEW = Poisson(load=0.6, flows=60, sizes="uniform:60B,20KB")
 
@@ -42,6 +43,13 @@ def test_drawn_racks_with_many_pairs_at_every_node_are_the_same():
     for seed in range(15):
         found, rack = gpu_racks.check(rng, Loop(seed), 48, 1500)
         assert not found, f"{found}: {rack}"
+
+
+@pytest.mark.long
+def test_a_node_slot_asks_for_few_sectors_of_memory():
+    names, sectors, _ = gpu_requests.requests(gpu_requests.prepared(1.0, 128, 1280), 64, gpu_requests.compiled())
+    assert {"held", "pairs", "early", "leave4", "flows"} <= set(names)
+    assert sectors.sum() < 4.2
 
 
 @pytest.mark.long

@@ -2,7 +2,7 @@
 
 A rack is a few blocks of words: `Common` says where in its block an array begins, which a device has as constants. Of
 what every node looks at in a slot, nodes lie side by side, so that the threads of neighbours read neighbouring words;
-what only one thread asks for, a pair or a flow, lies together, in records of 32 or 64 bytes. Each word is written by
+what only one thread asks for, a pair or a flow, lies together, in records of 16 or 64 bytes. Each word is written by
 the thread of one node alone, or by atomic additions: results do not depend on timing.
 """
 
@@ -52,10 +52,9 @@ OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 # words of 64 bits the first cell, and of the pair whose turn it is both words and the `leave` of these channels.
 HOLDS, DEBT, BEFORE, AHEAD, AHEAD_BEFORE, WHO = range(6)
 FIRST, ITS_COUNTS, ITS_HEAD, ITS_LEAVES = range(4)
-# When it receives: where on the wire, what the cell is about (see `look`), its queue, the word of `early`, of
-# which subflows something is said again; the cell,
-# both words of its pair, the `leave` of what is said again.
-WIRE, ABOUT, QUEUE, EARLY_LOW, EARLY_HIGH, SUBFLOWS = range(6)
+# When it receives: where on the wire, what the cell is about (see `look`), its queue, of which subflows something is
+# said again; the cell, both words of its pair, the `leave` of those subflows.
+WIRE, ABOUT, QUEUE, SUBFLOWS = range(4)
 CELL, GOT, FLOWS, LEAVES = range(4)
 KEPT32, KEPT64 = 6, 4
 

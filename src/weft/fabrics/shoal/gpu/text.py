@@ -13,19 +13,18 @@ needs none that it waits for: so what four channels will look at is asked for at
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import (
-    add_to, at, both, device, first_of, from_lane, lane, lanes, lowest_bit, most_of, of, put_both, set_bits,
+    add_to, at, both, device, first_of, from_lane, lane, lanes, lowest_bit, most_of, of, put_both, set_bits, set_in,
     some_here, some_of, union_of, wipe,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
     ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER,
-    DELIVERED, EARLY_HIGH, EARLY_LOW, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD,
-    HEAD_SHIFT, HOLDS, ITS_COUNTS, ITS_HEAD, ITS_LEAVES, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1,
-    LENGTH_2, LENGTH_3, LOCAL, LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE,
-    NEVER, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, NOWHERE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR,
-    PLACE_BITS, QUEUE, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE,
-    SOURCE_WORDS, START, STOP, SUBFLOWS, TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS,
-    WANTS_WINDOW, WHEN_BITS, WHO, WIRE,
+    DELIVERED, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD, HEAD_SHIFT, HOLDS, ITS_COUNTS,
+    ITS_HEAD, ITS_LEAVES, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL,
+    LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER, NEXT_DST, NEXT_SIZE,
+    NODE_BITS, NONE, NOWHERE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE, READY_BITS,
+    READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE, SOURCE_WORDS, START, STOP, SUBFLOWS,
+    TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO, WIRE,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
@@ -35,7 +34,7 @@ _N, _I, _15, _31, _LENGTH = np.uint32(0), np.uint32(1), np.uint32(15), np.uint32
 _BUSY = np.uint32(LENGTH | READY_BITS << READY_SHIFT)  # of a queue's word: it has cells, or had flows that were ready
 _LATEST = np.int32(LATEST)
 _LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
-_31_BITS = np.uint64(MANY - 1)
+_16_BITS, _31_BITS = np.uint64(0xFFFF), np.uint64(MANY - 1)
 _ASTRAY = _31_BITS << _32  # of a word with the first flow
 _ALONE, _MARGIN = np.uint64(ALONE), np.uint64(MARGIN_BITS << MARGIN_SHIFT)
 _KEPT = np.uint64(~ALONE & ~0xFFFFFFFF & EMPTY)  # what stays of a pair's word when it is the turn of another flow
@@ -670,7 +669,7 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
     keep_asked(plan, rack, 3, many, r3, s3, c3, n3, f3, v3)
 
     seats = np.uint32((k0 & 0xFF) | (k1 & 0xFF) << 8 | (k2 & 0xFF) << 16 | (k3 & 0xFF) << 24)  # 0xFF: none
-    homes, changed = np.uint32(t1 << 2 | t2 << 4 | t3 << 6), _N  # where each finds the words of its pair
+    homes, changed = np.uint32(t1 << 2 | t2 << 4 | t3 << 6), _N  # where each finds what is kept of its pair
     now, x, q, left = np.int32(e - plan.answer_offset), at(place * n, i), q0, could
     for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
         left, waiting, changed = work(
@@ -737,7 +736,7 @@ def kept_at(seats, homes, seat, many):
 def leave_at(plan, rack, there, p, when, changed):
     """Note in the words of the `there`-th channel when its pair may send again in place p: they have changed."""
     k, skip = kept64(plan, there, ITS_LEAVES), np.uint64(16 * np.int64(np.uint32(p) % np.uint32(PACK)))
-    rack.kept64[k] = rack.kept64[k] & ~(np.uint64(0xFFFF) << skip) | np.uint64(when) << skip
+    rack.kept64[k] = rack.kept64[k] & ~(_16_BITS << skip) | np.uint64(when) << skip
     return np.uint32(changed | _I << np.uint32(there))
 
 
@@ -1044,12 +1043,6 @@ def look(plan, rack, j, word):
 
 
 @device
-def early_word(plan, h, word):
-    """Which word of `early` has the bit of a cell of pair h."""
-    return h * (plan.window >> 6) + ((seq_of(plan, word) & plan.window - 1) >> 6)
-
-
-@device
 def heard(plan, rack, x, y):
     """The y-th feedback on the wire at x, or 0."""
     return rack.near32[at(plan.said, y * plan.wires + x)] if x >= 0 and y < plan.feedback else _N
@@ -1078,14 +1071,14 @@ def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     e2 = leaves_at(plan, rack, y2, (y2 != y0) & (y2 != y1))
     e3 = leaves_at(plan, rack, y3, (y3 != y0) & (y3 != y1) & (y3 != y2))
     h1, h2, h3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
-    q0, g0, l0, w0 = ask(plan, rack, k0, c0, True)
-    q1, g1, l1, w1 = ask(plan, rack, k1, c1, h1 == 1)
-    q2, g2, l2, w2 = ask(plan, rack, k2, c2, h2 == 2)
-    q3, g3, l3, w3 = ask(plan, rack, k3, c3, h3 == 3)
-    keep_received(plan, rack, 0, many, x0, c0, k0, y0, e0, q0, g0, l0, w0)
-    keep_received(plan, rack, 1, many, x1, c1, k1, y1, e1, q1, g1, l1, w1)
-    keep_received(plan, rack, 2, many, x2, c2, k2, y2, e2, q2, g2, l2, w2)
-    keep_received(plan, rack, 3, many, x3, c3, k3, y3, e3, q3, g3, l3, w3)
+    q0, g0, l0 = ask(plan, rack, k0, True)
+    q1, g1, l1 = ask(plan, rack, k1, h1 == 1)
+    q2, g2, l2 = ask(plan, rack, k2, h2 == 2)
+    q3, g3, l3 = ask(plan, rack, k3, h3 == 3)
+    keep_received(plan, rack, 0, many, x0, c0, k0, y0, e0, q0, g0, l0)
+    keep_received(plan, rack, 1, many, x1, c1, k1, y1, e1, q1, g1, l1)
+    keep_received(plan, rack, 2, many, x2, c2, k2, y2, e2, q2, g2, l2)
+    keep_received(plan, rack, 3, many, x3, c3, k3, y3, e3, q3, g3, l3)
     homes, again = np.int32(h1 << 2 | h2 << 4 | h3 << 6), np.int32((k1 == k0) | (k2 == k0) | (k3 == k0))
     again |= np.int32((k2 == k1) | (k3 == k1)) << 1 | np.int32(k3 == k2) << 2
     waiting, changed = np.int32(rack.near32[at(plan.waiting, j)]), _N
@@ -1148,31 +1141,26 @@ def leaves_at(plan, rack, where, alone):
 
 
 @device
-def ask(plan, rack, about, cell, alone):
+def ask(plan, rack, about, alone):
     """What lies where a cell goes, see `look`; of no meaning what does not, or what another asks for: it is not alone.
 
-    The word of its queue; both words of its pair; the word of `early` that has its bit.
+    The word of its queue; both words of its pair.
     """
-    queue, got, only, early = _N, _0, _0, _0
+    queue, got, only = _N, _0, _0
     if 0 <= about < plan.queues and alone:
         queue = rack.u32[of(plan.held, about)]
     if about >= plan.queues and alone:
-        h = np.int64(about) - plan.queues
-        got, only = both(rack.u64, of(plan.ends + WANTED, h * TARGET_WORDS))
-        early = rack.u64[of(plan.early, early_word(plan, h, cell))]
-    return queue, got, only, early
+        got, only = both(rack.u64, of(plan.ends + WANTED, (np.int64(about) - plan.queues) * TARGET_WORDS))
+    return queue, got, only
 
 
 @device
-def keep_received(plan, rack, k, many, x, cell, about, where, leave, queue, got, only, early):
+def keep_received(plan, rack, k, many, x, cell, about, where, leave, queue, got, only):
     """Keep close by what the k-th channel will look at."""
     if k < many:
         close32, close64 = rack.kept32, rack.kept64
         close32[kept32(plan, k, WIRE)], close32[kept32(plan, k, ABOUT)] = np.uint32(x), np.uint32(about)
         close32[kept32(plan, k, QUEUE)], close32[kept32(plan, k, SUBFLOWS)] = queue, where
-        close32[kept32(plan, k, EARLY_LOW)], close32[kept32(plan, k, EARLY_HIGH)] = (
-            np.uint32(early), np.uint32(early >> _32),
-        )  # fmt: skip
         close64[kept64(plan, k, CELL)], close64[kept64(plan, k, GOT)] = cell, got
         close64[kept64(plan, k, FLOWS)], close64[kept64(plan, k, LEAVES)] = only, leave
 
@@ -1194,25 +1182,24 @@ def take_note(plan, rack, j, r, note, here, patient, many, changed):
     if note == 0:
         return changed
     seat, when = np.int64(note >> np.uint32(SAID_SHIFT)) - 1, np.int64(note & np.uint32(WHEN_BITS))
-    where, lane_of = four_of(plan, seat, r, j), np.int64(np.uint32(r) % np.uint32(PACK))
-    skip, found, leaves_then = np.uint64(16 * lane_of), np.int64(-1), _0
+    where, which, found, word = four_of(plan, seat, r, j), np.int64(np.uint32(r) % np.uint32(PACK)), np.int64(-1), _0
+    alone, skip = at(where * PACK, which), np.uint64(16 * which)
     for c in range(many - 1, -1, -1):
         found = np.int64(c) if rack.kept32[kept32(plan, c, SUBFLOWS)] == np.uint32(where) else found
     if found >= 0:
-        leaves_then = rack.kept64[kept64(plan, found, LEAVES)]
-        waits = leaves_then >> skip & np.uint64(0xFFFF) == np.uint64(GONE)
+        word = rack.kept64[kept64(plan, found, LEAVES)]
+        waits = patient and word >> skip & _16_BITS == np.uint64(GONE)
     else:
-        waits = patient and rack.leave[of(0, where * PACK + lane_of)] == GONE
-    if patient and waits:
+        waits = patient and rack.leave[alone] == GONE
+    if waits:
         return changed
     if here and rack.u32[at(plan.left, j)] == seat + 1:
         when = min(when + 1, LATEST)
-    if found >= 0:
-        leaves_then = leaves_then & ~(np.uint64(0xFFFF) << skip) | np.uint64(when + 1) << skip
-        rack.kept64[kept64(plan, found, LEAVES)] = leaves_then
-        return np.uint32(changed | _I << np.uint32(found))
-    rack.leave[of(0, where * PACK + lane_of)] = when + 1
-    return changed
+    if found < 0:
+        rack.leave[alone] = when + 1
+        return changed
+    rack.kept64[kept64(plan, found, LEAVES)] = word & ~(_16_BITS << skip) | np.uint64(when + 1) << skip
+    return np.uint32(changed | _I << np.uint32(found))
 
 
 @device
@@ -1232,7 +1219,7 @@ def take_in(plan, rack, j, slot, p, r, k, home, last, waiting, acc, sums):
     sums[0] += first
     sums[1] += second
     if d == j:
-        arrive(plan, rack, j, k, home, last, np.int64(f), np.int64(about) - plan.queues, word, slot, acc)
+        arrive(plan, rack, j, home, last, np.int64(f), np.int64(about) - plan.queues, seq_of(plan, word), slot, acc)
         return waiting
     there = close32[kept32(plan, home, QUEUE)]
     m, length = np.int64(np.uint32(about) // np.uint32(row)), np.uint32(there & _LENGTH)
@@ -1261,21 +1248,16 @@ def turn_of(plan, p):
 
 
 @device
-def arrive(plan, rack, j, k, home, last, f, h, word, slot, acc):
-    """Deliver a cell of flow f and pair h, of the k-th channel, to its end, node j; flows and pairs end.
+def arrive(plan, rack, j, home, last, f, h, number, slot, acc):
+    """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end.
 
     home, last: see `take_in`.
     """
     u32, u64, flows, near32, r = rack.u32, rack.u64, rack.flows, rack.near32, h * TARGET_WORDS
-    close32, close64 = rack.kept32, rack.kept64
+    close64 = rack.kept64
     got, only = close64[kept64(plan, home, GOT)], close64[kept64(plan, home, FLOWS)]
-    if home == k:
-        early = np.uint64(close32[kept32(plan, k, EARLY_LOW)])
-        early |= np.uint64(close32[kept32(plan, k, EARLY_HIGH)]) << _32
-    else:
-        early = u64[of(plan.early, early_word(plan, h, word))]
     acc[DELIVERED] += 1
-    astray, due = reorder(plan, rack, h, seq_of(plan, word), got & _LOW, only >> _32 & _31_BITS, early)
+    astray, due = reorder(plan, rack, h, number, got & _LOW, only >> _32 & _31_BITS)
     acc[MAX_HELD] = max(acc[MAX_HELD], np.int32(astray))
     near32[at(plan.received, j)] += _I
     lacks = np.uint32((got >> _32) - _1)
@@ -1301,36 +1283,31 @@ def arrive(plan, rack, j, k, home, last, f, h, word, slot, acc):
 
 
 @device
-def reorder(plan, rack, h, seq, wanted, astray, word):
+def reorder(plan, rack, h, seq, wanted, astray):
     """Note that cell `seq` of pair h has arrived, see `rules.reorder`.
 
-    wanted: the first cell that has not; astray: how many wait for an earlier one; word: that of `early` in which the
-    cell has its bit. Returns how many wait then, and the first that has not arrived.
+    wanted: the first cell that has not; astray: how many wait for an earlier one. Returns how many wait then, and the
+    first that has not arrived. Most are early: a bit is set without a look at the others of its word.
     """
-    u64, words, window = rack.u64, plan.window >> 6, plan.window
+    u64, window = rack.u64, plan.window
     due, more = np.int64(wanted), np.int64(astray)
-    ahead, bit = seq - due & (1 << plan.seq_bits) - 1, seq & window - 1
+    start, ahead = plan.early + h * (window >> 6), seq - due & (1 << plan.seq_bits) - 1
     if ahead != 0:
-        u64[of(plan.early, h * words + (bit >> 6))] = word | _1 << np.uint64(bit & 63)
-        more += 1
-    else:
-        due += 1
-        while more > 0:  # else none is early
-            k = due & window - 1
-            x = of(plan.early, h * words + (k >> 6))
-            if k & 63 == 0:  # else it is the word of the cell itself
-                word = u64[x]
-            skip = np.uint64(k & 63)
-            gap = ~(word >> skip)
-            run = 64 - (k & 63) if gap == 0 else min(lowest_bit(gap), 64 - (k & 63))
-            if run == 0:
-                break
-            word &= ~(_ALL >> np.uint64(64 - run) << skip)
-            u64[x] = word
-            due += run
-            more -= run
-            if run < 64 - (k & 63):
-                break
+        set_in(u64, at(start, (seq & window - 1) >> 6), _1 << np.uint64(seq & 63))
+        return more + 1, due
+    due += 1
+    while more > 0:  # else none is early
+        k = due & window - 1
+        word, skip = u64[at(start, k >> 6)], np.uint64(k & 63)
+        gap = ~(word >> skip)
+        run = 64 - (k & 63) if gap == 0 else min(lowest_bit(gap), 64 - (k & 63))
+        if run == 0:
+            break
+        u64[at(start, k >> 6)] = word & ~(_ALL >> np.uint64(64 - run) << skip)
+        due += run
+        more -= run
+        if run < 64 - (k & 63):
+            break
     return more, due
 
 
