@@ -206,7 +206,7 @@ _internal = {**_options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "
 
 def _kept(function, **options):
     """Compile, keeping what was compiled where it is found again."""
-    made = njit(pipeline_class=_Kernels, **_options, **options)(function)
+    made = njit(pipeline_class=_Kernels, nogil=True, **_options, **options)(function)
     config.CACHE_DIR = cache_folder(function.__module__)
     made._cache = _Cache(function)
     return made
