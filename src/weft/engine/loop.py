@@ -44,6 +44,7 @@ def strides(run: "Run", until: int | None = None, watch: Callable[["Run"], None]
     half = None if until is None or run.now >= until // 2 else until // 2
     _compile(run, watch)
     if not run.series.times:
+        run.series.expect(run.least if until is None else min(run.least, until))
         run.series.add(run.now, run.now, run.sample())
     budget, why, stop = run.budget, PAUSED, None
     while not (why == DONE or (why == REACHED and stop == until)):

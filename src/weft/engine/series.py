@@ -39,6 +39,12 @@ class Series:
         self.times: list[int] = []
         self.values: list[dict] = []
 
+    def expect(self, end: int) -> None:
+        """Begin with the interval that a run of `end` ps, or more, has in the end: the same rows stay."""
+        while end // self.every >= self.rows:
+            self.every *= 2
+        self.due = self.every
+
     def add(self, moment: int, now: int, values: dict) -> None:
         """Write the row that was due by `moment`; `now` is the clock, which may be at the whole slot before."""
         if not self.times or now > self.times[-1]:

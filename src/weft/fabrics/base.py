@@ -166,6 +166,7 @@ class Run:
     now: int = 0  # ps of simulated time
     finished: int = 0  # flows done
     work: int = 0  # units of work done
+    least: int = 0  # ps before which the run cannot be over; its series begins as wide as one of that length
     patience: int | None = None  # ps in which something must arrive while anything is under way; None: nobody can say
     next_change: int | None = None  # ps at which the loop is to stop and call `change`: a failure, a repair
 

@@ -34,6 +34,8 @@ class RackRun(Run):
             "queue_bound": 0, "one_cell_per_subflow": 0, "conservation": 0, "delivered_as_offered": 0, "progress": 0,
         }  # fmt: skip
         self.patience = PATIENCE * (fabric.epoch + fabric.travel * fabric.slot_time)
+        if not fabric.needs_plain and self.total:
+            self.least = int((self.plan.start + self.plan.cells // fabric.lanes).max()) * fabric.slot_time
 
     def lay_out(self, flows):
         """Choose the kernel and its arrays; returns what no slot changes."""
