@@ -5,11 +5,16 @@ cannot carry, and what outgrows it, runs on the processor as ever, and it is sai
 done, so a device that fails in the middle loses none.
 """
 
+import os
+import sys
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import groupby
+from threading import Lock
+from typing import Any
 
 from weft.checkpoint import Checkpoint
 from weft.engine import loop
@@ -19,6 +24,8 @@ from weft.units import show_size
 
 SHARE = 0.9  # of the device's free memory that racks may take
 EVERY = 600.0  # s between checkpoints of a run on a device: each costs a look at its whole state
+MOST_THREADS = 12  # that draw, lay out and take down, beside the one that steps the device …
+TURN = 2e-4  # … and s after which one of them lets go of the interpreter
 INSTEAD = "leave it out, and the processor does the same"
 
 
@@ -52,11 +59,13 @@ def advance(session: Session, machine, watch) -> None:
     if reason is None:
         room = room_of(session.fabric)
         session.run = room.replica(session.run)
-        reason = _too_large(room, [session.run], SHARE * machine.free())
+        reason = _too_large(room, session.run, SHARE * machine.free())
         if reason is not None:
             session.run = session.run.back()
     if reason is None:
-        reason = together([Place(session, watch)], machine)[0]
+        place = Place(session, watch)
+        Line(room, machine, 1).run([place])
+        reason = place.reason
     if reason is not None:
         session.notes = (f"{reason}, not on the GPU",)
 
@@ -67,104 +76,173 @@ class Place:
 
     session: Session
     watch: Callable
-    done: Callable | None = None  # called when it has ended
-    reason: str | None = None  # why it left the device before its end
+    done: Callable | None = None  # called when it has left, ended or not
+    reason: str | None = None  # why it left before its end
+    going: Any = None  # the loop of the run …
+    stop: int | None = 0  # … and the moment to which that lets it go
+    last: tuple = ()  # (why its last stride ended, seconds), of which the loop has not heard
+
+    @property
+    def run(self):
+        return self.session.run
+
+    def begin(self) -> None:
+        """Ask the loop for the first stride."""
+        self.going = loop.strides(self.run, self.session.until, self.watch)
+        self.stop, _ = next(self.going)
+
+    def goes_on(self, why, seconds) -> bool:
+        """Tell the loop of a stride; whether there is another."""
+        try:
+            self.stop, _ = self.going.send((why, seconds))
+        except StopIteration:
+            return False
+        return True
+
+    def leave(self, reason=None) -> None:
+        """Go: its state has been fetched, and whoever calls `end`, here or in another thread, makes sense of it."""
+        self.reason = reason
+        (self.done or self.end)()
+
+    def end(self) -> None:
+        """Hear the end of the loop, in which monitors look at the whole state, and be a run of the processor again."""
+        if self.last:
+            self.goes_on(*self.last)
+        self.session.run = self.run.back()
 
 
-def together(places: list[Place], machine) -> list[str | None]:
-    """Let the time of several runs of one shape pass on a device; says of each why it left before its end, or None."""
-    room = room_of(places[0].session.fabric)
-    for place in places:
-        place.session.run = room.replica(place.session.run)
-    shape, waiting = None, list(places)
-    going = {id(place): loop.strides(place.session.run, place.session.until, place.watch) for place in places}
-    asked = {id(place): next(going[id(place)]) for place in places}
-    group = None
-    try:
-        while waiting:
-            if group is None:
-                runs = [place.session.run for place in waiting]
-                shape = shape or room.common_shape(runs)
-                group = room.Group(runs, machine, shape)
-            stops = {place.session.run: asked[id(place)][0] for place in waiting}
-            whys, seconds = group.step(stops)
-            wants = 0
-            for place in list(waiting):
-                why = whys[place.session.run]
-                wants |= why - loop.MORE if why >= loop.MORE else 0
-                try:
-                    asked[id(place)] = going[id(place)].send((min(why, loop.MORE), seconds / len(waiting)))
-                except StopIteration:
-                    waiting.remove(place)
-                    place.session.run = place.session.run.back()
-                    if place.done is not None:
-                        place.done()
-            if wants and waiting:
-                try:
-                    shape = room.larger(shape, wants, waiting[0].session.fabric.nodes)
-                    _fits(room, waiting, shape, machine, group)
-                    for place in waiting:
-                        place.session.run.settle()
-                    group = None
-                except TooLarge as error:
-                    for place in [one for one in waiting if whys.get(one.session.run, 0) >= loop.MORE]:
-                        waiting.remove(place)
-                        place.reason = f"outgrew the device ({error})"
-                        place.session.run = place.session.run.back()
-    except Interrupted:
-        for place in waiting:
-            place.session.keep()
-        raise
-    except (WeftError, KeyboardInterrupt):
-        raise
-    except Exception as error:  # the driver's
-        raise WeftError(
-            f"the GPU failed ({type(error).__name__}: {error}): runs that are done are kept, and the same command, "
-            "or the processor, goes on from there"
-        ) from None
-    return [place.reason for place in places]
+class Line:
+    """Runs of one shape on a device, so many at once: where one has ended, the next that is ready takes its place."""
+
+    def __init__(self, room, machine, rows: int, coming: Callable | None = None):
+        """`coming()` gives the next `Place`, or None if none is ready."""
+        self.room, self.machine, self.rows, self.coming = room, machine, rows, coming or (lambda: None)
+        self.waiting: list[Place] = []
+        self.shape: Any = None  # of the arrays, once a run has come …
+        self.group: Any = None  # … and what they hold; None while they are to be laid out anew
+        self.vacant: list[int] = []
+        self.problem = ""  # why arrays could not grow
+
+    def run(self, places: list[Place]) -> None:
+        """Let all time pass of these runs, and of those that come."""
+        try:
+            for place in places:
+                self.enter(place)
+            while self.waiting:
+                self.step()
+        except Interrupted:
+            for place in self.waiting:
+                place.session.keep()
+            raise
+        except (WeftError, KeyboardInterrupt):
+            raise
+        except Exception as error:  # the driver's
+            raise WeftError(
+                f"the GPU failed ({type(error).__name__}: {error}): runs that are done are kept, and the same command, "
+                "or the processor, goes on from there"
+            ) from None
+
+    def enter(self, place) -> None:
+        """Take one more, onto the device if there is a place for it in arrays that are large enough."""
+        place.session.run = self.room.replica(place.run)
+        place.begin()
+        least = self.room.common_shape([place.run])
+        if self.group is None:
+            self.shape = least if self.shape is None else _both(self.shape, least)
+        elif _both(self.shape, least) == self.shape:
+            self.group.enter(place.run, self.vacant.pop())
+        elif not self.grow(_both(self.shape, least), len(self.waiting) + 1, place.run):
+            place.leave(f"outgrew the device ({self.problem})")
+            return
+        self.waiting.append(place)
+
+    def step(self) -> None:
+        """One stride of all; who has ended makes room."""
+        if self.group is None:
+            runs = [place.run for place in self.waiting]
+            self.rows = max(self.rows, len(runs))
+            self.group = self.room.Group(runs, self.machine, self.shape, self.rows)
+            self.vacant = list(range(len(runs), self.rows))
+        whys, seconds = self.group.step({place.run: place.stop for place in self.waiting})
+        share, wants = seconds / len(self.waiting), 0
+        for place in list(self.waiting):
+            why = whys[place.run]
+            wants |= max(why - loop.MORE, 0)
+            if why == loop.DONE or (why == loop.REACHED and place.stop == place.session.until):
+                place.last = why, share
+                self.let_go(place)
+            else:
+                place.goes_on(min(why, loop.MORE), share)
+        if wants and self.waiting:
+            try:
+                shape = self.room.larger(self.shape, wants, self.waiting[0].session.fabric.nodes)
+            except TooLarge as error:
+                self.problem = str(error)
+                self.drop(whys)
+            else:
+                if not self.grow(shape, len(self.waiting), self.waiting[0].run):
+                    self.drop(whys)
+        while len(self.waiting) < self.rows:
+            following = self.coming()
+            if following is None:
+                return
+            self.enter(following)
+
+    def grow(self, shape, runs: int, one) -> bool:
+        """Have arrays of a larger shape for so many runs like `one`, or say in `problem` what they would need."""
+        held = self.rows * self.room.size(one, self.shape)
+        need, have = self.room.size(one, shape), self.machine.free() + held
+        if need * runs > SHARE * have:
+            self.problem = (
+                f"the runs must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need * runs)}"
+            )
+            return False
+        for place in self.waiting:
+            place.run.settle()
+        self.shape, self.group, self.rows = shape, None, max(min(self.rows, int(SHARE * have) // need), runs)
+        return True
+
+    def drop(self, whys) -> None:
+        """Let those go whose arrays cannot grow."""
+        for place in [one for one in self.waiting if whys.get(one.run, 0) >= loop.MORE]:
+            self.let_go(place, f"outgrew the device ({self.problem})")
+
+    def let_go(self, place, reason=None) -> None:
+        """Have one leave, and its place on the device taken by another."""
+        self.waiting.remove(place)
+        self.vacant.append(self.group.leave(place.run))
+        place.leave(reason)
 
 
-def _too_large(room, runs, budget) -> str | None:
-    """Why so many bytes of a device are too few for these runs, or None."""
-    need = room.size(runs[0], room.common_shape(runs))
-    if need * len(runs) <= budget:
-        return None
-    return f"a {room.NOUN} needs {show_size(need)} and the device has {show_size(int(budget))}"
+def _both(one, other):
+    """A shape in which fits whatever fits one of these."""
+    return type(one)(*map(max, one, other))
 
 
-def _fits(room, waiting, shape, machine, group) -> None:
-    """Raise a sentence unless the device has room for these runs in a larger shape."""
-    one = waiting[0].session.run
-    need, have = len(waiting) * room.size(one, shape), machine.free() + len(group.runs) * room.size(one, group.shape)
-    if need > SHARE * have:
-        raise TooLarge(f"the runs must fit in {show_size(int(SHARE * have))} of its memory, not need {show_size(need)}")
+def _too_large(room, run, budget) -> str | None:
+    """Why a device has too few bytes for a run, or None."""
+    need = room.size(run, room.common_shape([run]))
+    return (
+        None if need <= budget else f"a {room.NOUN} needs {show_size(need)} and the device has {show_size(int(budget))}"
+    )
 
 
 def on_gpu(jobs, todo, shares, found, progress) -> tuple[list, list[str]]:
     """Do the jobs numbered `todo`; returns the results of those that have no place, and notes on who ran where."""
-    machine, results, reasons = find(), [None] * len(jobs), dict[str, list[int]]()
+    machine, watching, reasons = find(), _Watching(jobs, shares, found, progress), dict[str, list[int]]()
     known = [k for k in todo if room_of(jobs[k].point.fabric) is not None]
     key = {k: repr(room_of(jobs[k].point.fabric).key(jobs[k].point.fabric)) for k in known}
     later = [(k, f"{type(jobs[k].point.fabric).__name__} runs on the processor") for k in todo if k not in key]
     with _claims(jobs, known) as mine:
         later += [(k, "another process is at it") for k in known if k not in mine]
-        for _, alike in groupby(sorted(mine, key=lambda k: (key[k], k)), key.__getitem__):
-            rest = list(alike)
-            while rest:
-                rest, more = _batch(jobs, rest, machine, shares, found, progress, results)
-                later += more
+        for shape in dict.fromkeys(key[k] for k in mine):
+            later += _Stream(jobs, [k for k in mine if key[k] == shape], machine, watching).run()
     for k, reason in sorted(later):
         reasons.setdefault(reason, []).append(k)
-
-        def look(run, k=k):
-            shares[k] = jobs[k].share(run)
-            progress(shares, found)
-
-        results[k] = jobs[k].do(look)
-        shares[k] = 1.0
-        progress(shares, found)
-    return results, [f"{len(some)} of {len(todo)} runs: {reason}" for reason, some in reasons.items()]
+        if shares[k] < 1:
+            watching.results[k] = jobs[k].do(lambda run, k=k: watching.look(k, run))
+            watching.tell(k, 1.0)
+    return watching.results, [f"{len(some)} of {len(todo)} runs: {reason}" for reason, some in reasons.items()]
 
 
 @contextmanager
@@ -183,48 +261,114 @@ def _claims(jobs, numbers):
         claims.close()
 
 
-def _batch(jobs, rest, machine, shares, found, progress, results) -> tuple[list, list]:
-    """Do as many of these jobs as fit the device at once; returns those that are left, and (job, why not)."""
-    places, numbers, later, budget = list[Place](), [], [], SHARE * machine.free()
-    with deferred_interrupt() as interrupted:
-        while rest:
-            k, job = rest[0], jobs[rest[0]]
-            checkpoint = None if job.place is None else Checkpoint.beside(job.place, max(job.every, EVERY))
-            point = job.acting or job.point
-            session = begin(point.fabric, point.workload, seed=point.seed, until=point.until, checkpoint=checkpoint)
-            reason = refusal(point.fabric, session.demand)
-            if reason is not None:
-                later.append((rest.pop(0), reason))
-                continue
-            room = room_of(point.fabric)
-            session.run = room.replica(session.run)
-            reason = _too_large(room, [*(p.session.run for p in places), session.run], budget)
-            if reason is not None:
-                if not places:
-                    later.append((rest.pop(0), reason))
-                    continue
-                break
+class _Stream:
+    """Jobs of one shape on their way through a device.
 
-            def look(run, k=k, job=job):
-                shares[k] = job.share(run)
-                progress(shares, found)
+    Threads draw and lay out the next ones and take down the results of those that have ended, while the device works.
+    """
 
-            def done(k=k, job=job, session=session, checkpoint=checkpoint):
-                result = session.result()
-                if job.place is None:
-                    results[k] = result
-                else:
-                    result.save(job.place)
-                    checkpoint.remove()
-                shares[k] = 1.0
-                progress(shares, found)
+    def __init__(self, jobs, numbers, machine, watching):
+        self.jobs, self.numbers, self.machine, self.watching = jobs, deque(numbers), machine, watching
+        self.room = room_of(jobs[numbers[0]].point.fabric)
+        self.threads = min(os.cpu_count() or 1, MOST_THREADS)
+        self.budget, self.line, self.later = SHARE * machine.free(), None, list[tuple[int, str]]()
+        self.ahead, self.ending = deque[Future](), list[Future]()
 
-            places.append(Place(session, session.watch(look, interrupted), done))
-            numbers.append(k)
-            rest.pop(0)
-        if places:
-            whys = together(places, machine)
-            later += [
-                (k, f"{reason}; it ran on the processor") for k, reason in zip(numbers, whys, strict=True) if reason
-            ]
-    return rest, later
+    def run(self) -> list[tuple[int, str]]:
+        """Do them all; returns who has to run elsewhere, or did, and why."""
+        with ThreadPoolExecutor(self.threads) as self.pool, _brief_turns(), deferred_interrupt() as self.interrupted:
+            try:
+                first = self.coming(wait=True)
+                if first is not None:
+                    fit = int(self.budget // self.room.size(first.run, self.room.common_shape([first.run])))
+                    most = self.room.AT_ONCE * self.machine.processors
+                    rows = min(1 + len(self.numbers) + len(self.ahead), most, fit)
+                    self.line = Line(self.room, self.machine, rows, self.coming)
+                    self.line.run([first])
+                self.reap(0)
+            finally:
+                self.pool.shutdown(wait=True, cancel_futures=True)
+        return self.later
+
+    def coming(self, wait=False) -> Place | None:
+        """The next that is ready; waits for it if the device has nothing else to do."""
+        self.reap(2 * self.threads)
+        wait = wait or not self.line.waiting
+        while self.numbers or self.ahead:
+            while self.numbers and len(self.ahead) < 2 * self.threads:
+                self.ahead.append(self.pool.submit(self.prepare, self.numbers.popleft()))
+            if not wait and not self.ahead[0].done():
+                return None
+            k, place, reason = self.ahead.popleft().result()
+            if place is not None:
+                return place
+            self.later.append((k, reason))
+        return None
+
+    def prepare(self, k: int) -> tuple[int, Place | None, str | None]:
+        """Job k, ready for the device; or why it has to run elsewhere."""
+        job, point = self.jobs[k], self.jobs[k].acting or self.jobs[k].point
+        checkpoint = None if job.place is None else Checkpoint.beside(job.place, max(job.every, EVERY))
+        session = begin(point.fabric, point.workload, seed=point.seed, until=point.until, checkpoint=checkpoint)
+        reason = refusal(point.fabric, session.demand)
+        if reason is None:
+            session.run = self.room.replica(session.run)
+            reason = _too_large(self.room, session.run, self.budget)
+        if reason is not None:
+            return k, None, reason
+        if self.line is not None and self.line.shape is not None:
+            session.run.lay(_both(self.line.shape, self.room.common_shape([session.run])))
+        place = Place(session, session.watch(lambda run: self.watching.look(k, run), self.interrupted))
+        place.done = lambda: self.ending.append(self.pool.submit(self.end, k, place))
+        return k, place, None
+
+    def end(self, k: int, place: Place) -> None:
+        """Take down the result of a run that has left the device; one that had to leave goes on here."""
+        place.end()
+        if place.reason is not None:
+            place.session.advance(place.watch)
+        self.watching.done(k, place.session.result())
+        if place.reason is not None:
+            self.later.append((k, f"{place.reason}; it went on on the processor"))
+        place.done = None  # which refers to the place: its arrays go now, and not when somebody looks for cycles
+
+    def reap(self, most: int) -> None:
+        """Have at most so many results that are not taken down; raises what went wrong with one."""
+        while self.ending and (self.ending[0].done() or len(self.ending) > most):
+            self.ending.pop(0).result()
+
+
+class _Watching:
+    """Who is told how far jobs are, and of their results."""
+
+    def __init__(self, jobs, shares, found, progress):
+        self.jobs, self.shares, self.found, self.progress = jobs, shares, found, progress
+        self.results, self.lock = [None] * len(jobs), Lock()
+
+    def look(self, k, run) -> None:
+        self.tell(k, self.jobs[k].share(run))
+
+    def tell(self, k, share) -> None:
+        with self.lock:
+            self.shares[k] = share
+            self.progress(self.shares, self.found)
+
+    def done(self, k, result) -> None:
+        """Keep a result: in its place, or here."""
+        if self.jobs[k].place is None:
+            self.results[k] = result
+        else:
+            result.save(self.jobs[k].place)
+            Checkpoint.beside(self.jobs[k].place).remove()
+        self.tell(k, 1.0)
+
+
+@contextmanager
+def _brief_turns():
+    """Let the thread that steps the device not wait long for those that hold the interpreter."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

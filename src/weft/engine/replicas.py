@@ -21,6 +21,7 @@ else:
     Base = object
 
 LAUNCH = 0.1  # s of wall time that a launch should take: Ctrl-C waits for its end
+EACH = 1e-3  # s that it may take for each of its runs, which are looked at one after the other when it has ended
 SLOTS = 256  # of the first launch
 LIMIT = 1 << 16  # slots of a launch at most
 
@@ -36,6 +37,7 @@ class Replica(Base):
     inspect_every = 1 << 62  # a thorough look needs the whole state: at the end, and whenever it is fetched
     group: "Group"
     number: int  # in the group
+    fresh: bool  # whether `held_state` is the run as it is now
 
     @classmethod
     def of(cls, run):
@@ -45,13 +47,16 @@ class Replica(Base):
         made = cls.__new__(cls)
         made.__dict__.update(run.__dict__)
         made.held_state = made.__dict__.pop("state")
-        made.fresh = True  # whether `held_state` is the run as it is now
+        made.fresh = True
         made.mirror()
         return made
 
     def mirror(self) -> None:
         """Take over from the state what the loop asks for."""
         raise NotImplementedError  # derived classes say it
+
+    def lay(self, shape) -> None:
+        """Write what the device needs ahead of its turn, off the thread that steps it; a room need not."""
 
     def back(self):
         """The same run, for the processor."""
@@ -64,8 +69,9 @@ class Replica(Base):
     @property
     def state(self):
         """The whole state, fetched if it has changed."""
-        if not self.fresh:
-            self.held_state, self.fresh = self.group.fetch(self), True
+        self.settle()
+        if callable(self.held_state):
+            self.held_state = self.held_state()
         return self.held_state
 
     @state.setter
@@ -79,8 +85,9 @@ class Replica(Base):
         """Nothing is left to do: the group has grown."""
 
     def settle(self) -> None:
-        """Fetch the state, before the group changes."""
-        self.state  # noqa: B018 - that fetches it
+        """Fetch the state, before the group changes; it is made sense of when it is asked for, by whoever does."""
+        if not self.fresh:
+            self.held_state, self.fresh = self.group.fetch(self), True
 
     def forget(self) -> None:
         """Let go of the state: the device has it."""
@@ -93,16 +100,28 @@ class Group:
     kernels: ClassVar[Any]  # the module whose `launch` and `launch_loop` let them advance
     most: int = LIMIT  # slots of a launch
 
-    def __init__(self, runs: Sequence, machine):
-        self.runs, self.machine, self.limit = list(runs), machine, SLOTS
-        self.common, self.blocks = self.lay_out()
-        for number, run in enumerate(self.runs):
-            run.group, run.number = self, number
-            self.put(run)
-            run.forget()
+    def __init__(self, runs: Sequence, machine, rows: int | None = None):
+        self.machine, self.limit = machine, SLOTS
+        self.rows = rows or len(runs)  # places for runs
+        self.common, self.blocks = self.lay_out(runs[0])
+        for number, run in enumerate(runs):
+            self.enter(run, number)
 
-    def lay_out(self) -> tuple[Any, Any]:
-        """(what the runs share, a NamedTuple of arrays on the machine, their first axis the run)."""
+    def enter(self, run, number: int) -> None:
+        """Put a run on the machine, in a place where there are zeros."""
+        run.group, run.number = self, number
+        self.put(run)
+        run.forget()
+
+    def leave(self, run) -> int:
+        """Fetch a run that is done; returns its place, which another may take."""
+        run.settle()
+        for block in self.blocks:
+            self.machine.clear(block, run.number)
+        return run.number
+
+    def lay_out(self, run) -> tuple[Any, Any]:
+        """(what runs like this one share, a NamedTuple of arrays on the machine, their first axis the run)."""
         raise NotImplementedError  # derived classes say it
 
     def put(self, run) -> None:
@@ -110,7 +129,7 @@ class Group:
         raise NotImplementedError  # derived classes say it
 
     def fetch(self, run):
-        """The state of one run, as the processor has it."""
+        """The state of one run, as the processor has it; or a function that gives it, without the machine."""
         raise NotImplementedError  # derived classes say it
 
     def target(self, run, stop: int) -> int:
@@ -130,7 +149,7 @@ class Group:
 
     def step(self, stops: dict) -> tuple[dict, float]:
         """Let the runs that are named take a stride towards their stops (ps); says why each ended, and seconds."""
-        targets, wanted = np.zeros(len(self.runs), np.int64), {}
+        targets, wanted = np.zeros(self.rows, np.int64), {}
         for run, stop in stops.items():
             wanted[run] = self.target(run, stop)
             self.skip(run, wanted[run])
@@ -143,8 +162,15 @@ class Group:
         for run in stops:
             run.fresh = False
         if max((run.slot - before[run] for run in stops), default=0) >= self.limit:
-            self.limit = int(min(max(self.limit * min(max(LAUNCH / max(took, 1e-6), 0.5), 2), 16), self.most, LIMIT))
+            aim = max(LAUNCH, EACH * len(stops)) / max(took, 1e-6)
+            self.limit = int(min(max(self.limit * min(max(aim, 0.5), 2), 16), self.most, LIMIT))
         return whys, took
+
+
+def roomy(count: int) -> int:
+    """A number a little larger, the same for others that are near: drawn runs differ a little."""
+    step = 1 << max(count.bit_length() - 4, 0)
+    return max(count, -(-count // step) * step - 2)  # not a power of two, for which a word would need another bit
 
 
 def reached(run, wanted: int) -> int:
@@ -163,11 +189,16 @@ class Loop:
     def share(self, common):
         return common
 
+    processors = 2  # how many runs it works on at a time
+
     def free(self):
         return 1 << 30
 
     def put(self, array, number, values, start=0):
         array[number, start : start + len(values)] = values
+
+    def clear(self, array, number):
+        array[number] = 0
 
     def get(self, array, number, start=0, stop=None):
         return array[number, start:stop].copy()
@@ -190,6 +221,7 @@ class Cuda:
         self.cuda = cuda
         if not SIMULATED:
             cuda.current_context()  # raises what is wrong with it
+        self.processors = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT
 
     def free(self) -> int:
         """Bytes of its memory that nobody uses."""
@@ -209,6 +241,13 @@ class Cuda:
     def put(self, array, number, values, start=0):
         if len(values):
             array[number, start : start + len(values)].copy_to_device(values)
+
+    def clear(self, array, number):
+        if SIMULATED:
+            array[number][:] = 0
+        else:
+            row = array[number]
+            self.cuda.cudadrv.driver.device_memset(row, 0, row.nbytes)
 
     def get(self, array, number, start=0, stop=None):
         return array[number, start:stop].copy_to_host()

@@ -1,6 +1,7 @@
 """Racks on a device, without one: its kernel's text in a loop over nodes in any order, and in Numba's simulator."""
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -154,3 +155,72 @@ def test_a_driver_that_is_too_old_is_named(monkeypatch):
     monkeypatch.setattr(replicas, "Cuda", old)
     with pytest.raises(Unusable, match=r"its driver serves \(\[CUDA_ERROR.*insufficient\): leave it out"):
         gpu.find()
+
+
+def test_a_study_of_more_runs_than_fit_at_once_goes_through_the_device_one_after_the_other(machine, monkeypatch):
+    from weft.fabrics.shoal.gpu import racks
+
+    groups, entered = [], []
+    take, lay_out = racks.Group.enter, racks.Group.lay_out
+    monkeypatch.setattr(racks.Group, "enter", lambda self, run, at: entered.append(at) or take(self, run, at))
+    monkeypatch.setattr(racks.Group, "lay_out", lambda self, run: groups.append(self.rows) or lay_out(self, run))
+    machine.processors = 1  # two racks at a time
+    workloads = [replace(FEW, flows=flows) for flows in (40, 300, 60, 20, 61)]
+    study = Study(fabrics=[Shoal(nodes=8)], workloads=workloads, seeds=range(2))
+    there = study.run(on="gpu")
+    assert set(groups) == {2} and len(groups) < 6 and len(entered) >= 10 and set(entered) == {0, 1}
+    assert there.notes == []
+    for one, other in zip(study.run().results, there.results, strict=True):
+        assert one.observation.fingerprint == other.observation.fingerprint
+        np.testing.assert_array_equal(one.observation.finish, other.observation.finish)
+        for name, values in one.observation.samples.items():
+            np.testing.assert_array_equal(values, other.observation.samples[name])
+
+
+def test_a_rack_that_outgrows_the_device_goes_on_on_the_processor(machine, monkeypatch):
+    from weft.errors import TooLarge
+    from weft.fabrics.shoal.gpu import racks
+
+    def larger(shape, why, nodes):
+        raise TooLarge("a queue must hold fewer cells")
+
+    monkeypatch.setattr(racks, "larger", larger)
+    monkeypatch.setattr(racks, "POOL", 0)
+    many = Poisson(load=2.0, flows=400, sizes="fixed:3KB")
+    study = Study(fabrics=[Shoal(nodes=6)], workloads=[many, Poisson(load=0.05, flows=5, sizes="fixed:60B")], seeds=[2])
+    there = study.run(on="gpu")
+    assert there.notes == [
+        "1 of 2 runs: outgrew the device (a queue must hold fewer cells); it went on on the processor"
+    ]
+    assert [row["fingerprint"] for row in there.rows] == [row["fingerprint"] for row in study.run().rows]
+
+
+def test_a_study_interrupted_on_a_device_goes_on_where_it_was(machine, monkeypatch, tmp_path):
+    study = Study(fabrics=[Shoal(nodes=8)], workloads=[replace(FEW, flows=200)], seeds=range(6))
+    machine.processors, launch = 1, machine.launch
+
+    def interrupts(*given):
+        launch(*given)
+        if len(study.missing(tmp_path)) == 4:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(machine, "launch", interrupts)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(tmp_path, on="gpu")
+    assert 1 <= len(list((tmp_path / "runs").glob("*.checkpoint"))) <= 2
+    assert 1 <= len(study.missing(tmp_path)) <= 4
+    monkeypatch.setattr(machine, "launch", launch)
+    again = study.run(tmp_path, on="gpu")
+    assert not list((tmp_path / "runs").glob("*.checkpoint"))
+    assert [row["fingerprint"] for row in again.rows] == [row["fingerprint"] for row in study.run().rows]
+
+
+def test_a_result_that_cannot_be_kept_is_told_of_though_another_thread_takes_it_down(machine, monkeypatch, tmp_path):
+    from weft.metrics.result import Result
+
+    def full(self, folder):
+        raise weft.errors.WeftError(f"{folder} must be written, but the disk is full")
+
+    monkeypatch.setattr(Result, "save", full)
+    with pytest.raises(weft.errors.WeftError, match="the disk is full"):
+        Study(fabrics=[Shoal(nodes=8)], workloads=[FEW], seeds=range(3)).run(tmp_path, on="gpu")

@@ -17,6 +17,7 @@ from weft.fabrics.crossbar.state import Level
 from weft.workload.traffic import Cells
 
 NOUN = "switch"
+AT_ONCE = 8  # switches on a device for each of its multiprocessors
 ONE_AFTER_ANOTHER = ("mwm", "msm", *EMULATING)  # schedulers in which a step depends on the one before
 
 
@@ -82,15 +83,15 @@ class Group(replicas.Group):
 
     kernels: ClassVar = kernel
 
-    def __init__(self, runs: list[DeviceSwitch], machine, shape: Shape | None = None):
+    def __init__(self, runs: list[DeviceSwitch], machine, shape: Shape | None = None, rows: int | None = None):
         self.fabric, self.shape = runs[0].fabric, shape or common_shape(runs)
-        super().__init__(runs, machine)
+        super().__init__(runs, machine, rows)
 
-    def lay_out(self):
+    def lay_out(self, run):
         self.layout = dev.lay_out(self.fabric, self.shape)
         blocks = self.layout.blocks.items()
-        rows = {name: self.machine.zeros((len(self.runs), count), kind) for name, (count, kind) in blocks}
-        return dev.make_common(self.fabric, self.runs[0].state.plan, self.shape), Switches(**rows)
+        rows = {name: self.machine.zeros((self.rows, count), kind) for name, (count, kind) in blocks}
+        return dev.make_common(self.fabric, run.state.plan, self.shape), Switches(**rows)
 
     def put(self, run):
         state, used = run.state, int(run.state.level[Level.FRESH])
@@ -149,7 +150,7 @@ class Group(replicas.Group):
 
 def common_shape(runs) -> Shape:
     """A shape in which all these runs fit."""
-    return Shape(*map(max, zip(*(run.needs for run in runs), strict=True)))
+    return Shape(*(replicas.roomy(max(some)) for some in zip(*(run.needs for run in runs), strict=True)))
 
 
 def size(run, shape: Shape) -> int:

@@ -16,7 +16,9 @@ from weft.fabrics.shoal.kernel import REBASE
 from weft.fabrics.shoal.rack import RackRun
 
 NOUN = "rack"
-SEATS, POOL = 64, 64  # of a node at first
+SEATS, POOL = 64, 1024  # of a node at first
+RESERVE = 8  # flows that may start at a node in one slot: more than ever do, or each draw would be a shape of its own
+AT_ONCE = 2  # racks on a device for each of its multiprocessors: while one has little to do, another goes on
 
 
 def refusal(fabric, demand) -> str | None:
@@ -66,7 +68,8 @@ class DeviceRack(Replica, RackRun):
     """A rack whose state is on a device."""
 
     plain = RackRun
-    mirrored = ("tally", "received", "waiting", "departed", "needs")
+    mirrored = ("tally", "received", "waiting", "departed", "needs", "laid")
+    laid: tuple | None = None  # (shape, blocks of that shape), until they are on the device
 
     def mirror(self) -> None:
         state = self.held_state
@@ -77,6 +80,11 @@ class DeviceRack(Replica, RackRun):
         self.tally = state.tally.copy()
         self.received, self.waiting = state.received.copy(), state.waiting.astype(np.int64)
         self.departed = state.departed.copy()
+
+    def lay(self, shape):
+        if self.laid is None or self.laid[0] != shape:
+            self.laid = shape, blank(self.plan, shape)
+            convert.load(self.plan, self.state, shape, self.laid[1])
 
     @property
     def slot(self):
@@ -114,30 +122,36 @@ class Group(replicas.Group):
 
     kernels: ClassVar = kernel
 
-    def __init__(self, runs: list[DeviceRack], machine, shape: Shape | None = None):
+    def __init__(self, runs: list[DeviceRack], machine, shape: Shape | None = None, rows: int | None = None):
         self.plan, self.shape = runs[0].plan, shape or common_shape(runs)
-        self.idle = [None] * len(runs)
+        self.idle = [None] * (rows or len(runs))
         self.most = REBASE * int(self.plan.numbers[col.EPOCH])  # or epochs would outgrow their 16 bits
-        super().__init__(runs, machine)
+        super().__init__(runs, machine, rows)
 
-    def lay_out(self):
+    def lay_out(self, run):
         self.layout = lay_out(self.plan, self.shape)
         blocks = self.layout.blocks.items()
-        rows = {name: self.machine.zeros((len(self.runs), count), kind) for name, (count, kind) in blocks}
+        rows = {name: self.machine.zeros((self.rows, count), kind) for name, (count, kind) in blocks}
         return self.machine.share(convert.make_common(self.plan, self.shape)), racks_of(rows)
 
     def put(self, run):
-        one = blank(self.plan, self.shape)
-        convert.load(run.plan, run.state, self.shape, one)
+        self.idle[run.number] = None
+        run.lay(self.shape)
         for name in self.layout.blocks:
-            array = getattr(one, name)
+            array = getattr(run.laid[1], name)
             if array.any():
                 self.machine.put(getattr(self.blocks, name), run.number, array)
+        run.laid = None
 
     def fetch(self, run):
         one = {name: self.machine.get(getattr(self.blocks, name), run.number) for name in self.layout.blocks}
-        state = convert.store(run.plan, racks_of(one), self.shape)
-        state.departed[:] = run.departed
+        plan, shape, departed = run.plan, self.shape, run.departed.copy()
+
+        def state():
+            made = convert.store(plan, racks_of(one), shape)
+            made.departed[:] = departed
+            return made
+
         return state
 
     def target(self, run, stop):
@@ -188,11 +202,12 @@ class Needs(NamedTuple):
 def common_shape(runs) -> Shape:
     """A shape in which all these runs fit."""
     most = Needs(*map(max, zip(*(run.needs for run in runs), strict=True)))
-    seats, window = most.seats + most.reserve, max(_window(runs[0].fabric.nodes), most.window)
+    seats, window = most.seats + max(most.reserve, RESERVE), max(_window(runs[0].fabric.nodes), most.window)
     numbers = runs[0].plan.numbers
     least = 2 * int(numbers[col.CHANNELS]) * (1 if numbers[col.READY_QUEUES] else max(seats, SEATS) + 64)
     pool = max(POOL, 2 * most.spilled) + least
-    return Shape(-(-max(seats, SEATS) // 64) * 64, min(pool, dev.NONE - 1), window, most.flows, most.reserve)
+    flows, reserve = replicas.roomy(most.flows), max(most.reserve, RESERVE)
+    return Shape(-(-max(seats, SEATS) // 64) * 64, min(pool, dev.NONE - 1), window, flows, reserve)
 
 
 def size(run, shape: Shape) -> int:
