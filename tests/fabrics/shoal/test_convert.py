@@ -112,6 +112,14 @@ def test_a_rack_is_converted_after_its_epochs_were_counted_anew():
     compare(plan, at, 9_500)
 
 
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_rack_is_converted_that_is_quiet_but_for_a_count_of_ready_flows(at):
+    """Slot 0: of two flows one takes each link of node 0 and one is counted as ready. Slot 1: nothing else is left."""
+    flows = [(0, 1, 1, 0), (0, 2, 1, 0), (0, 1, 1, 2)]
+    plan = plain_arrays.make_plan(rounds(3, 2), *columns(flows), **PLAIN)
+    compare(plan, at, 50)
+
+
 @pytest.mark.parametrize("asked", [{"classes": 2}, {"ber": 1e-9}, {"timeout": 50}])
 def test_what_the_fast_kernel_does_not_know_begins_on_the_plain_one(asked):
     plan = plain_arrays.make_plan(rounds(5), *columns([(0, 1, 1, 0)]), **PLAIN, **asked)

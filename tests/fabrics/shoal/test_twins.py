@@ -142,6 +142,19 @@ def test_a_cell_that_left_an_epoch_ago_is_not_counted_again():
     assert state.flow[:, col.FINISH].tolist() == [14, 15, 18]
 
 
+@pytest.mark.parametrize(
+    "flows",
+    [
+        [(0, 1, 1, 0), (0, 2, 1, 0), (3, 1, 6, 21)],
+        [(0, 2, 1, 1), (0, 3, 1, 1), (1, 2, 6, 22)],
+        [(0, 3, 1, 2), (0, 4, 1, 2), (1, 3, 6, 23)],
+    ],
+)
+def test_flows_that_were_ready_before_a_rack_was_quiet_are_not_reported_after_it(flows):
+    """Two direct cells leave node 0, the second flow still counted on the first's link; then a cell goes over it."""
+    agree(rounds(5), flows)
+
+
 @pytest.mark.parametrize("delay", [0, 3])
 def test_epochs_are_counted_anew_without_a_trace(delay):
     """More epochs than 16 bits hold, with cells and feedback under way in all of them."""

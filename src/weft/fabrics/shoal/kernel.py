@@ -750,6 +750,24 @@ def rebase(state, epoch):
     tally[BASE] = epoch
 
 
+@apart
+def next_event(plan, state, until):
+    """The next slot, or `until`, in which a flow starts or a node of a quiet rack has a count of ready flows to mend.
+
+    Left as it is, the count would be reported when cells next wait behind it.
+    """
+    busy, lit, slot = state.busy, plan.lit, state.tally[SLOT]
+    epoch, channels, words = plan.numbers[EPOCH], plan.numbers[CHANNELS], state.active.size
+    until = min(until, next_start(plan, state))
+    for coming in range(slot, min(until, slot + epoch)):
+        base = coming % epoch * channels
+        for p in range(base, base + channels):
+            for b in range(words):
+                if busy[p * words + b] & lit[p, b] != 0:
+                    return coming
+    return until
+
+
 @bare
 def advance(plan, state, until, budget):
     """Simulate slots before `until`, or until every flow has finished or `budget` visits are spent; says which."""
@@ -761,8 +779,9 @@ def advance(plan, state, until, budget):
         if tally[FINISHED] == start.size:
             return DONE
         quiet = tally[ACTIVE] == 0 and tally[LIVE] == 0 and tally[OWING] == 0 and tally[FLYING] == 0
-        if quiet and next_start(plan, state) > tally[SLOT]:
-            tally[SLOT] = min(next_start(plan, state), until)  # nothing can happen before
+        coming = next_event(plan, state, until) if quiet else tally[SLOT]
+        if coming > tally[SLOT]:
+            tally[SLOT] = coming  # nothing can happen before
             continue
         if not start_flows(plan, state):
             return MORE_PAIRS
