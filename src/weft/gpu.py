@@ -9,7 +9,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,7 +23,9 @@ from weft.experiment import Interrupted, Session, begin, deferred_interrupt
 from weft.units import show_size
 
 SHARE = 0.9  # of the device's free memory that racks may take
+FEW = 8  # flows of which a core takes a slot sooner than a device, which waits as long for one as for hundreds
 EVERY = 600.0  # s between checkpoints of a run on a device: each costs a look at its whole state
+AT_A_TIME = 24  # runs that are laid out in larger arrays before they go there
 MOST_THREADS = 12  # that draw, lay out and take down, beside the one that steps the device …
 TURN = 2e-4  # … and s after which one of them lets go of the interpreter
 INSTEAD = "leave it out, and the processor does the same"
@@ -64,7 +66,7 @@ def advance(session: Session, machine, watch) -> None:
             session.run = session.run.back()
     if reason is None:
         place = Place(session, watch)
-        Line(room, machine, 1).run([place])
+        Line(room, machine, 1, idle=lambda: 1).run([place])
         reason = place.reason
     if reason is not None:
         session.notes = (f"{reason}, not on the GPU",)
@@ -114,9 +116,15 @@ class Place:
 class Line:
     """Runs of one shape on a device, so many at once: where one has ended, the next that is ready takes its place."""
 
-    def __init__(self, room, machine, rows: int, coming: Callable | None = None):
-        """`coming()` gives the next `Place`, or None if none is ready."""
+    def __init__(
+        self, room, machine, rows: int, coming: Callable | None = None, idle: Callable | None = None, each=map
+    ):
+        """`coming()` gives the next `Place`, or None if none is ready; `idle()` how many runs cores could take over.
+
+        `each` is `map`, or that of threads.
+        """
         self.room, self.machine, self.rows, self.coming = room, machine, rows, coming or (lambda: None)
+        self.idle, self.each = idle or (lambda: 0), each
         self.waiting: list[Place] = []
         self.shape: Any = None  # of the arrays, once a run has come …
         self.group: Any = None  # … and what they hold; None while they are to be laid out anew
@@ -159,10 +167,7 @@ class Line:
     def step(self) -> None:
         """One stride of all; who has ended makes room."""
         if self.group is None:
-            runs = [place.run for place in self.waiting]
-            self.rows = max(self.rows, len(runs))
-            self.group = self.room.Group(runs, self.machine, self.shape, self.rows)
-            self.vacant = list(range(len(runs), self.rows))
+            self.lay_out([place.run for place in self.waiting])
         whys, seconds = self.group.step({place.run: place.stop for place in self.waiting})
         share, wants = seconds / len(self.waiting), 0
         for place in list(self.waiting):
@@ -182,11 +187,26 @@ class Line:
             else:
                 if not self.grow(shape, len(self.waiting), self.waiting[0].run):
                     self.drop(whys)
+        few = sorted((place for place in self.waiting if place.run.left is not None), key=lambda place: place.run.left)
+        for place in few[: self.idle()] if self.group is not None else ():
+            if place.run.left <= FEW:
+                self.let_go(place)
         while len(self.waiting) < self.rows:
             following = self.coming()
             if following is None:
                 return
             self.enter(following)
+
+    def lay_out(self, runs) -> None:
+        """Have arrays of the shape that is needed now, and all runs in them."""
+        self.rows = max(self.rows, len(runs))
+        self.group = self.room.Group(runs[:1], self.machine, self.shape, self.rows)
+        self.vacant = list(range(len(runs), self.rows))
+        for first in range(1, len(runs), AT_A_TIME):
+            some = runs[first : first + AT_A_TIME]
+            list(self.each(lambda run: run.lay(self.shape), some))
+            for number, run in enumerate(some, first):
+                self.group.enter(run, number)
 
     def grow(self, shape, runs: int, one) -> bool:
         """Have arrays of a larger shape for so many runs like `one`, or say in `problem` what they would need."""
@@ -235,8 +255,8 @@ def on_gpu(jobs, todo, shares, found, progress) -> tuple[list, list[str]]:
     later = [(k, f"{type(jobs[k].point.fabric).__name__} runs on the processor") for k in todo if k not in key]
     with _claims(jobs, known) as mine:
         later += [(k, "another process is at it") for k in known if k not in mine]
-        for shape in dict.fromkeys(key[k] for k in mine):
-            later += _Stream(jobs, [k for k in mine if key[k] == shape], machine, watching).run()
+        shapes = ([k for k in mine if key[k] == shape] for shape in dict.fromkeys(key[k] for k in mine))
+        later += _Stream(jobs, machine, watching).run(shapes)
     for k, reason in sorted(later):
         reasons.setdefault(reason, []).append(k)
         if shares[k] < 1:
@@ -262,42 +282,54 @@ def _claims(jobs, numbers):
 
 
 class _Stream:
-    """Jobs of one shape on their way through a device.
+    """Jobs on their way through a device, those of one shape after those of another.
 
-    Threads draw and lay out the next ones and take down the results of those that have ended, while the device works.
+    Threads draw and lay out the next ones and take down the results of those that have ended, while the device works;
+    cores carry the last flows of a run.
     """
 
-    def __init__(self, jobs, numbers, machine, watching):
-        self.jobs, self.numbers, self.machine, self.watching = jobs, deque(numbers), machine, watching
-        self.room = room_of(jobs[numbers[0]].point.fabric)
-        self.threads = min(os.cpu_count() or 1, MOST_THREADS)
-        self.budget, self.line, self.later = SHARE * machine.free(), None, list[tuple[int, str]]()
-        self.ahead, self.ending = deque[Future](), list[Future]()
+    def __init__(self, jobs, machine, watching):
+        self.jobs, self.machine, self.watching = jobs, machine, watching
+        cores = os.cpu_count() or 1
+        self.threads, self.cores = min(cores, MOST_THREADS), max(cores * 3 // 4, 1)
+        self.numbers, self.later = deque[int](), list[tuple[int, str]]()
+        self.ahead, self.ending, self.carried = deque[Future](), list[Future](), set[Future]()
 
-    def run(self) -> list[tuple[int, str]]:
-        """Do them all; returns who has to run elsewhere, or did, and why."""
-        with ThreadPoolExecutor(self.threads) as self.pool, _brief_turns(), deferred_interrupt() as self.interrupted:
+    def run(self, shapes) -> list[tuple[int, str]]:
+        """Do the jobs of every shape, by their numbers; returns who has to run elsewhere, or did, and why."""
+        self.pool, self.carrying = ThreadPoolExecutor(self.threads), ThreadPoolExecutor(self.cores)
+        with _brief_turns(), deferred_interrupt() as self.interrupted:
             try:
-                first = self.coming(wait=True)
-                if first is not None:
-                    fit = int(self.budget // self.room.size(first.run, self.room.common_shape([first.run])))
-                    most = self.room.AT_ONCE * self.machine.processors
-                    rows = min(1 + len(self.numbers) + len(self.ahead), most, fit)
-                    self.line = Line(self.room, self.machine, rows, self.coming)
-                    self.line.run([first])
+                for alike in shapes:
+                    self.run_alike(alike)
                 self.reap(0)
             finally:
                 self.pool.shutdown(wait=True, cancel_futures=True)
+                self.carrying.shutdown(wait=True, cancel_futures=True)
         return self.later
 
-    def coming(self, wait=False) -> Place | None:
+    def run_alike(self, numbers) -> None:
+        """Let jobs of one shape pass through the device."""
+        self.numbers.extend(numbers)
+        self.room = room_of(self.jobs[numbers[0]].point.fabric)
+        self.line: Line | None = None
+        self.budget = SHARE * self.machine.free()
+        first = self.coming(must=True)
+        if first is not None:
+            fit = int(self.budget // self.room.size(first.run, self.room.common_shape([first.run])))
+            most = self.room.AT_ONCE * self.machine.processors
+            rows = min(1 + len(self.numbers) + len(self.ahead), most, fit)
+            self.line = Line(self.room, self.machine, rows, self.coming, self.idle, self.pool.map)
+            self.line.run([first])
+
+    def coming(self, must=False) -> Place | None:
         """The next that is ready; waits for it if the device has nothing else to do."""
-        self.reap(2 * self.threads)
-        wait = wait or not self.line.waiting
+        self.reap(2 * self.threads + self.cores)
+        must = must or self.line is None or not self.line.waiting
         while self.numbers or self.ahead:
             while self.numbers and len(self.ahead) < 2 * self.threads:
                 self.ahead.append(self.pool.submit(self.prepare, self.numbers.popleft()))
-            if not wait and not self.ahead[0].done():
+            if not must and not self.ahead[0].done():
                 return None
             k, place, reason = self.ahead.popleft().result()
             if place is not None:
@@ -319,13 +351,25 @@ class _Stream:
         if self.line is not None and self.line.shape is not None:
             session.run.lay(_both(self.line.shape, self.room.common_shape([session.run])))
         place = Place(session, session.watch(lambda run: self.watching.look(k, run), self.interrupted))
-        place.done = lambda: self.ending.append(self.pool.submit(self.end, k, place))
+        place.done = lambda: self.gone(k, place)
         return k, place, None
 
+    def idle(self) -> int:
+        """Cores that have nothing to carry."""
+        self.carried = {one for one in self.carried if not one.done()}
+        return self.cores - len(self.carried)
+
+    def gone(self, k: int, place: Place) -> None:
+        """Have a thread see to a run that has left the device."""
+        ended = (self.pool if place.last else self.carrying).submit(self.end, k, place)
+        self.ending.append(ended)
+        if not place.last:
+            self.carried.add(ended)
+
     def end(self, k: int, place: Place) -> None:
-        """Take down the result of a run that has left the device; one that had to leave goes on here."""
+        """Take down the result of a run that has left the device; one that has not ended goes on here."""
         place.end()
-        if place.reason is not None:
+        if not place.last:
             place.session.advance(place.watch)
         self.watching.done(k, place.session.result())
         if place.reason is not None:
@@ -334,8 +378,13 @@ class _Stream:
 
     def reap(self, most: int) -> None:
         """Have at most so many results that are not taken down; raises what went wrong with one."""
-        while self.ending and (self.ending[0].done() or len(self.ending) > most):
-            self.ending.pop(0).result()
+        while True:
+            for one in [one for one in self.ending if one.done()]:
+                self.ending.remove(one)
+                one.result()
+            if len(self.ending) <= most:
+                return
+            wait(self.ending, return_when=FIRST_COMPLETED)
 
 
 class _Watching:

@@ -21,7 +21,7 @@ else:
     Base = object
 
 LAUNCH = 0.1  # s of wall time that a launch should take: Ctrl-C waits for its end
-EACH = 1e-3  # s that it may take for each of its runs, which are looked at one after the other when it has ended
+EACH = 2e-3  # s that it may take for each of its runs, which are looked at one after the other when it has ended
 SLOTS = 256  # of the first launch
 LIMIT = 1 << 16  # slots of a launch at most
 
@@ -54,6 +54,11 @@ class Replica(Base):
     def mirror(self) -> None:
         """Take over from the state what the loop asks for."""
         raise NotImplementedError  # derived classes say it
+
+    @property
+    def left(self) -> int | None:
+        """Flows under way once all have begun, where a core of the processor is faster with few; None: it is not."""
+        return None
 
     def lay(self, shape) -> None:
         """Write what the device needs ahead of its turn, off the thread that steps it; a room need not."""

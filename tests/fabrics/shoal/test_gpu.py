@@ -224,3 +224,22 @@ def test_a_result_that_cannot_be_kept_is_told_of_though_another_thread_takes_it_
     monkeypatch.setattr(Result, "save", full)
     with pytest.raises(weft.errors.WeftError, match="the disk is full"):
         Study(fabrics=[Shoal(nodes=8)], workloads=[FEW], seeds=range(3)).run(tmp_path, on="gpu")
+
+
+@pytest.mark.parametrize("few", [0, 8])
+def test_the_last_flows_of_a_rack_are_carried_by_a_core_of_the_processor(machine, monkeypatch, few):
+    from weft.fabrics.shoal.rack import RackRun
+
+    steps, step = [], RackRun.step
+    study = Study(fabrics=[Shoal(nodes=8)], workloads=[replace(FEW, sizes="pareto", flows=100)], seeds=range(4))
+    here = study.run().results
+    monkeypatch.setattr(RackRun, "step", lambda self, *given: steps.append(self.slot) or step(self, *given))
+    monkeypatch.setattr(gpu, "FEW", few)
+    there = study.run(on="gpu")
+    assert there.notes == [] and bool(steps) == bool(few)
+    for one, other in zip(here, there.results, strict=True):
+        assert one.observation.fingerprint == other.observation.fingerprint
+        for name, values in one.observation.samples.items():
+            np.testing.assert_array_equal(values, other.observation.samples[name])
+    alone = weft.run(Shoal(nodes=8), study.workloads[0], seed=1, on="gpu")
+    assert alone.notes == here[1].notes and alone.observation.fingerprint == here[1].observation.fingerprint

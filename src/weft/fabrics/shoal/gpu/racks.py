@@ -47,7 +47,7 @@ def _fits(nodes: int, shape: Shape) -> bool:
 
 def _window(nodes: int) -> int:
     """Cells of a pair that may be out of order, at first."""
-    return max(WINDOW, 1 << (8 * nodes - 1).bit_length())
+    return max(WINDOW, 1 << (16 * nodes - 1).bit_length())
 
 
 def _countable(demand, fabric) -> bool:
@@ -110,6 +110,10 @@ class DeviceRack(Replica, RackRun):
         self.broken["progress"] = max(self.stalled(), self.broken["progress"])
         self.broken["queue_bound"] = int(self.tally[col.OVER_BOUND])
         return self.broken
+
+    @property
+    def left(self):
+        return self.total - self.finished if self.slot > self.plan.start[-1] else None
 
     @property
     def under_way(self):
