@@ -161,7 +161,7 @@ class Session:
 
 def horizon(workload, demand, until=None) -> int | None:
     """When a run stops, in ps, or None: when the last flow is done. Flows without an end need one."""
-    chosen = workload.until if until is None else until
+    chosen = workload.ends(demand) if until is None else until
     require(chosen is None or 0 < chosen <= LATEST, "until", "above 0 ps", chosen)
     endless = demand.endless
     if chosen is None:

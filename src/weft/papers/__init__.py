@@ -73,6 +73,7 @@ MODULES = {
     "tdma/12": "tdma.oscillation",
     "weft/allreduce": "weft.allreduce",
     "weft/seeds": "weft.seeds",
+    "weft/map": "weft.map",
     **{f"fpga/{name}": f"fpga.{name}" for name in FPGA},
 }
 

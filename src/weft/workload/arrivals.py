@@ -35,9 +35,15 @@ class Poisson(Workload):
     flows: int | None = param(None, "number of flows; 10,000 unless a duration is given")
     duration: Time | None = param(None, "let flows arrive during this time instead of counting them")
     load_rate: Rate | None = param(None, "the rate that load is a fraction of; the fabric's link unless given")
+    drain: Time | None = param(None, "stop so long after the last arrival, though some flows are under way")
 
     def __post_init__(self):
         check_arrivals(self)
+        require(self.drain is None or 0 <= self.drain <= LATEST, "drain", "at least 0 ps", self.drain)
+
+    def ends(self, demand):
+        """When the run stops, in ps, or None: when the last flow is done."""
+        return None if self.drain is None or not len(demand) else int(demand.start[-1]) + max(self.drain, 1)
 
     def draw(self, *, nodes: int, link: int, seed: int) -> Flows:
         """The flows for a fabric of `nodes` nodes with links of `link` b/s."""

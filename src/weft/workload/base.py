@@ -25,6 +25,10 @@ class Workload(Described):
     else:
         until = None
 
+    def ends(self, demand: Demand) -> int | None:
+        """When a run of what was drawn stops: where that depends on what was drawn."""
+        return self.until
+
     def draw(self, *, nodes: int, link: int, seed: int) -> Demand:
         """The demand for a fabric of `nodes` nodes with links of `link` b/s: the same for the same arguments."""
         raise NotImplementedError  # derived classes say it
