@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weft import Shoal, run
 from weft.errors import BadInput
 from weft.units import Gbps, ms, ns, us
 from weft.workload import Bursts, Poisson
@@ -183,3 +184,16 @@ def test_bursts_that_would_be_too_many_flows_are_refused():
     with pytest.raises(BadInput) as said:
         Bursts(load=100, burst=10**9, duration=10**13).draw(**RACK)
     assert str(said.value) == "burst must be small enough for fewer than 10^9 flows to arrive, not 1000000000"
+
+
+def test_a_run_stops_so_long_after_the_last_arrival():
+    flows = {"load": 0.5, "flows": 50, "sizes": "uniform:60B,1MB"}
+    whole = run(Shoal(nodes=8), Poisson(**flows), seed=1)
+    stopped = run(Shoal(nodes=8), Poisson(**flows, drain=20 * us), seed=1)
+    last = int(whole.flows.start[-1])
+    ends = np.where(whole.observation.finish < last + 20 * us, whole.observation.finish, -1)
+    assert 0 < (ends < 0).sum() < 50
+    assert np.array_equal(stopped.observation.finish, ends)
+    assert last < stopped.observation.now <= last + 20 * us
+    with pytest.raises(BadInput, match="drain must be at least 0 ps, not -1"):
+        Poisson(load=0.5, drain=-1)
