@@ -16,10 +16,11 @@ from importlib import import_module
 from threading import Lock
 from typing import Any
 
+from weft import memory as limits
 from weft.checkpoint import Checkpoint
 from weft.engine import loop
 from weft.errors import TooLarge, Unusable, WeftError
-from weft.experiment import Interrupted, Session, begin, deferred_interrupt
+from weft.experiment import PROGRAM, Interrupted, Session, begin, deferred_interrupt, need
 from weft.units import show_size
 
 SHARE = 0.9  # of the device's free memory that racks may take
@@ -317,10 +318,15 @@ class _Stream:
         first = self.coming(must=True)
         if first is not None:
             fit = int(self.budget // self.room.size(first.run, self.room.common_shape([first.run])))
-            most = self.room.AT_ONCE * self.machine.processors
-            rows = min(1 + len(self.numbers) + len(self.ahead), most, fit)
+            most = min(fit, self.room.AT_ONCE * self.machine.processors, self.fit_here(first.session))
+            rows = max(min(1 + len(self.numbers) + len(self.ahead), most), 1)
             self.line = Line(self.room, self.machine, rows, self.coming, self.idle, self.pool.map)
             self.line.run([first])
+
+    def fit_here(self, session) -> int:
+        """So many runs as this one fit the machine's own memory, those on their way to the device and back included."""
+        each = need(session.fabric, session.demand) - PROGRAM
+        return int((limits.allowed() - PROGRAM) // each) - 4 * self.threads
 
     def coming(self, must=False) -> Place | None:
         """The next that is ready; waits for it if the device has nothing else to do."""

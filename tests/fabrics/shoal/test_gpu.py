@@ -243,3 +243,21 @@ def test_the_last_flows_of_a_rack_are_carried_by_a_core_of_the_processor(machine
             np.testing.assert_array_equal(values, other.observation.samples[name])
     alone = weft.run(Shoal(nodes=8), study.workloads[0], seed=1, on="gpu")
     assert alone.notes == here[1].notes and alone.observation.fingerprint == here[1].observation.fingerprint
+
+
+def test_no_more_racks_are_under_way_than_the_memory_of_the_machine_holds(machine, monkeypatch):
+    from weft import memory
+    from weft.experiment import PROGRAM, need
+    from weft.fabrics.shoal.gpu import racks
+
+    rows, lay_out = [], racks.Group.lay_out
+    monkeypatch.setattr(racks.Group, "lay_out", lambda self, run: rows.append(self.rows) or lay_out(self, run))
+    machine.processors = 50
+    study = Study(fabrics=[Shoal(nodes=8)], workloads=[FEW], seeds=range(20))
+    prints = [row["fingerprint"] for row in study.run(on="gpu").rows]
+    assert rows == [20]
+    rack, threads = Shoal(nodes=8), min(os.cpu_count() or 1, gpu.MOST_THREADS)
+    each = need(rack, FEW.draw(nodes=8, link=rack.link, seed=0)) - PROGRAM
+    monkeypatch.setattr(memory, "allowed", lambda: PROGRAM + (4 * threads + 3) * each)
+    assert [row["fingerprint"] for row in study.run(on="gpu").rows] == prints
+    assert rows == [20, 3]
