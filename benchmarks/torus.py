@@ -20,6 +20,9 @@ from weft.fabrics.torus import Torus
 from weft.units import Gbps, ns, us
 from weft.workload import Permutation, Poisson
 
+CLOS = {"hosts": 512, "topology": "leafspine", "link": 50 * Gbps, "delay": 100 * ns}
+TRANSPORTS = {"tcp": "tcp", "ndp": "ndp@shoal-nsdi19", "dcqcn": "dcqcn@shoal-nsdi19"}
+
 
 def tell(name, fabric, workload, until=None, *, pile=False):
     """Print packet-hops a second, with copies of broadcasts beside them, and how many packets were alive at most."""
@@ -41,10 +44,7 @@ def hops():
 
     Leaf-spines have the same traffic, which is 0.24 of their links, and then as much as puts 0.72 on theirs.
     """
-    common = {"hosts": 512, "topology": "leafspine", "link": 50 * Gbps, "delay": 100 * ns}
-    tcp = Packet(**common, transport="tcp")
-    ndp = Packet(**common, transport="ndp@shoal-nsdi19")
-    dcqcn = Packet(**common, transport="dcqcn@shoal-nsdi19")
+    tcp, ndp, dcqcn = (Packet(**CLOS, transport=transport) for transport in TRANSPORTS.values())
     for name, fabric, load in (
         ("leaf-spine, tcp", tcp, 0.24),
         ("leaf-spine, tcp, links as full", tcp, 0.72),
@@ -60,9 +60,19 @@ def hops():
 
 
 def many():
-    """100,000 flows at load 0.6, 3.6 times what the links can carry: all of it waits somewhere."""
-    for name, fabric in {"r2c2": Torus(), "r2c2, rates every 5 us": Torus(period=5 * us)}.items():
-        tell(f"{name}, 100,000 flows", fabric, Poisson(load=0.6, sizes="pareto", flows=100_000))
+    """100,000 flows at load 0.6, 3.6 times what the links of the torus can carry: all of it waits somewhere.
+
+    Leaf-spines have the same traffic, which is 1.2 of their links, and then as much as is 3.6 times what theirs carry.
+    """
+    clos = {name: Packet(**CLOS, transport=transport) for name, transport in TRANSPORTS.items()}
+    for name, fabric, load in (
+        *((f"leaf-spine, {name}", one, 1.2) for name, one in clos.items()),
+        *((f"leaf-spine, {name}, links as full", one, 3.6) for name, one in clos.items()),
+        ("torus, tcp", Torus(transport="tcp"), 0.6),
+        ("torus, r2c2", Torus(), 0.6),
+        ("torus, r2c2, rates every 5 us", Torus(period=5 * us), 0.6),
+    ):
+        tell(name, fabric, Poisson(load=load, sizes="pareto", flows=100_000))
 
 
 def permutation():
