@@ -190,8 +190,9 @@ def test_what_cannot_be_meant_gets_a_sentence(refused, line, message):
 
 
 @pytest.mark.parametrize("command", (*PAPERS, "compare"))
-def test_every_flag_that_a_cost_command_offers_it_takes(capsys, command):
+def test_every_flag_that_a_cost_command_offers_it_takes(capsys, monkeypatch, tmp_path, command):
     """Their values may be wrong, but none is unknown."""
+    monkeypatch.chdir(tmp_path)  # a flag may name a file to write
     main(["cost", command, "--help"])
     offered = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)) - {"--help", "--version"}
     assert len(offered) >= 4
