@@ -4,6 +4,7 @@ Every scheduler and worker here is a process of its own on the loopback; those w
 study's folder, and what they need and make travels.
 """
 
+import fcntl
 import json
 import os
 import resource
@@ -80,7 +81,7 @@ def longer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("longer")
     study = folder / "study.toml"
     study.write_text(
-        "seeds = [1, 2]\n" + FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 60_000")
+        "seeds = [1, 2]\n" + FILE.replace("nodes = 8", "nodes = 32").replace("flows = 30", "flows = 90_000")
     )
     weft.Study.load(study).run(folder / "one")
     return study, folder / "one"
@@ -495,9 +496,12 @@ def test_control_c_leaves_everything_resumable(longer, tmp_path, shared):
     arguments = [sys.executable, "-m", "weft", "sweep", str(study), "-o", str(out), "--on", "local:2"]
     env = {**os.environ, "WEFT_SHARED": shared, "TMPDIR": str(tmp_path / "tmp")}
     sweep = subprocess.Popen([*arguments, "--quiet"], env=env, stdout=-1, stderr=-1, text=True, start_new_session=True)
-    places = [out / "runs", tmp_path / "tmp" / f"weft-{os.getuid()}" / "compiling"]
-    until(lambda: all(place.exists() for place in places) or sweep.poll() is not None)
-    time.sleep(3)  # a run has begun
+    turn = tmp_path / "tmp" / f"weft-{os.getuid()}" / "compiling"
+    until(lambda: turn.exists() or sweep.poll() is not None)
+    time.sleep(0.3)
+    with open(turn, "ab") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)  # has waited for the kernel: a run has begun
+    time.sleep(1)
     os.killpg(sweep.pid, signal.SIGINT)
     printed = sweep.communicate(timeout=60)
     assert sweep.returncode == 130, printed
