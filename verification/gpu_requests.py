@@ -18,7 +18,18 @@ from weft.engine import device
 from weft.engine.jit import part
 from weft.fabrics.shoal import Shoal
 from weft.fabrics.shoal.gpu import convert, racks, text
-from weft.fabrics.shoal.gpu.state import ACC, BASE, DELIVERED, FORWARDED, LOCAL, SLOT, VISITS, Rack, blank, lay_out
+from weft.fabrics.shoal.gpu.state import (
+    BASE,
+    DELIVERED,
+    LOCAL,
+    MOST_VISITS,
+    SENT,
+    SLOT,
+    VISITS,
+    Rack,
+    blank,
+    lay_out,
+)  # fmt: skip
 from weft.fabrics.shoal.gpu.text import begin, receive, send
 from weft.workload.arrivals import Poisson
 
@@ -181,20 +192,23 @@ def count(rack, starts, sums):
 @device.device
 def advance(plan, rack, slots, starts, sums):
     """Let a rack advance; returns what its nodes have counted."""
-    acc, prints = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
+    acc, prints = np.zeros(VISITS + 1, np.int64), np.zeros(3, np.uint64)
     tally, air, channels = rack.counted, plan.air, plan.channels
     for slot in range(tally[SLOT], tally[SLOT] + slots):
         e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
         back, last = (slot - plan.delay) % plan.epoch * channels, (slot - plan.delay) % air * channels
         for i in range(plan.n):
             begin(plan, rack, i, True, slot, acc, np.uint64(1))
-            send(plan, rack, i, slot, e, base, slot % air * channels, acc, np.uint64(2))
+            send(plan, rack, i, slot, e, base, slot % air * channels, acc, prints, np.uint64(2))
             if i & 31 == 31 or i == plan.n - 1:
                 count(rack, starts, sums)
         for i in range(plan.n):
             receive(plan, rack, i, slot, back, last, acc, prints, np.uint64(3))
             if i & 31 == 31 or i == plan.n - 1:
                 count(rack, starts, sums)
+        for k in range(4):
+            acc[VISITS] += np.int64(prints[2] >> np.uint64(16 * k)) & MOST_VISITS
+        prints[2] = 0
     return acc
 
 
@@ -260,7 +274,8 @@ def main():
     for load in map(float, given.loads.split(",")):
         names, sums, acc = requests(prepared(load, given.nodes, given.before), given.slots, advance)
         said = f"\nload {load:g}, {given.nodes} nodes, {given.slots} slots: of the queues {acc[VISITS]:.3f} looked at"
-        print(f"{said}, {acc[LOCAL]:.3f} own and {acc[FORWARDED]:.3f} relayed cells sent, {acc[DELIVERED]:.3f} arrived")
+        relayed, arrived = acc[SENT] - acc[LOCAL], acc[DELIVERED]
+        print(f"{said}, {acc[LOCAL]:.3f} own and {relayed:.3f} relayed cells sent, {arrived:.3f} arrived")
         print(f"{'sectors of':14}{'loads':>8}{'stores':>8}{'adds':>8}{'all':>8}")
         for name, some in [*zip(names, sums, strict=True), ("all", sums.sum(0))]:
             if some.sum() > 0.0005:

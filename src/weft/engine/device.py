@@ -88,6 +88,16 @@ def some_here(flag):
     return flag
 
 
+def here():
+    """Which of the 32 threads come here together: a set of bits."""
+    return 1
+
+
+def some_still(mask, flag):
+    """Whether it holds for one of these threads, which wait here for each other."""
+    return flag
+
+
 def first_of(flag):
     """The first of those 32 threads for which it holds, by its number among them."""
     return 0
@@ -132,6 +142,11 @@ def in_turn(orders, phase, k):
 
 def lowest_bit(word):
     """Index of the lowest bit of a uint64 that is not zero."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+def lowest_bit32(word):
+    """Index of the lowest bit of a uint32 that is not zero."""
     return (int(word) & -int(word)).bit_length() - 1
 
 
@@ -304,11 +319,12 @@ class Target(NamedTuple):
 def loop() -> Target:
     """A loop over threads on the processor."""
     as_here = (
-        add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, first_of, lane,
-        lanes,        from_lane, union_of, most_of, wipe, of, both, put_both, settled,
+        add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, here, some_still,
+        first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, both, put_both, settled,
     )  # fmt: skip
     same = {one: counted(one) for one in as_here}
-    return Target(counted, {**same, lowest_bit: bits.lowest, set_bits: bits.population, at: intrinsic(_at)})
+    same |= {lowest_bit: bits.lowest, lowest_bit32: bits.lowest, set_bits: bits.population}
+    return Target(counted, {**same, at: intrinsic(_at)})
 
 
 def compiled(
@@ -398,12 +414,13 @@ def on_cuda() -> Target:
     jit = cuda.jit(device=True, **({} if SIMULATED else {"forceinline": True}))
     if SIMULATED:
         bit_of, count_of, index, row = lowest_bit, set_bits, at, row_of  # type: Any, Any, Any, Any
+        short_bit_of = lowest_bit32
         wait, pass_by = jit(_wait_simulated), jit(_wait_simulated)
         sum_of, pair, put_pair, fixed = jit(of), jit(both), jit(put_both), jit(settled)
     else:
         from numba.cuda.extending import intrinsic as on_device
 
-        bit_of, count_of = jit(_lowest_on_cuda), jit(_set_on_cuda)
+        bit_of, count_of, short_bit_of = jit(_lowest_on_cuda), jit(_set_on_cuda), jit(_lowest32_on_cuda)
         index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
         wait, pass_by = on_device(_bar_on_cuda("bar.sync")), on_device(_bar_on_cuda("bar.arrive"))
         sum_of, fixed = on_device(_of), on_device(_settled_on_cuda)
@@ -415,7 +432,7 @@ def on_cuda() -> Target:
         wait_for_all: wait, go_on: pass_by, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
         in_turn: jit(_in_turn_on_cuda), of: sum_of, both: pair, put_both: put_pair,
         settled: fixed,
-        lowest_bit: bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
+        lowest_bit: bit_of, lowest_bit32: short_bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
     })  # fmt: skip
 
@@ -453,6 +470,14 @@ def _some_on_cuda(flag):
 
 def _here_on_cuda(flag):
     return cuda.ballot_sync(cuda.activemask(), flag) != 0
+
+
+def _mask_on_cuda():
+    return cuda.activemask()
+
+
+def _still_on_cuda(mask, flag):
+    return cuda.ballot_sync(mask, flag) != 0
 
 
 def _wipe_on_cuda(array, start, step, count, flag):
@@ -496,7 +521,8 @@ def _most_of_on_cuda(value):
 
 # What 32 threads of a device do together: in the simulator, and in a loop, each is alone.
 _TOGETHER = {
-    some_of: _some_on_cuda, some_here: _here_on_cuda, first_of: _first_on_cuda, lane: _lane_on_cuda,
+    some_of: _some_on_cuda, some_here: _here_on_cuda, here: _mask_on_cuda, some_still: _still_on_cuda,
+    first_of: _first_on_cuda, lane: _lane_on_cuda,
     lanes: _lanes_on_cuda, from_lane: _from_lane_on_cuda, union_of: _union_on_cuda, most_of: _most_of_on_cuda,
     wipe: _wipe_on_cuda,
 }  # fmt: skip
@@ -520,6 +546,10 @@ def _in_turn_on_cuda(orders, phase, k):
 
 def _lowest_on_cuda(word):
     return np.int64(cuda.ffs(word)) - 1
+
+
+def _lowest32_on_cuda(word):
+    return np.int64(cuda.ffs(np.uint32(word))) - 1
 
 
 def _set_on_cuda(word):

@@ -106,7 +106,7 @@ class Group:
     most: int = LIMIT  # slots of a launch
 
     def __init__(self, runs: Sequence, machine, rows: int | None = None):
-        self.machine, self.limit = machine, SLOTS
+        self.machine, self.limit = machine, min(SLOTS, self.most)
         self.rows = rows or len(runs)  # places for runs
         self.common, self.blocks = self.lay_out(runs[0])
         for number, run in enumerate(runs):

@@ -50,7 +50,7 @@ def test_drawn_racks_with_many_pairs_at_every_node_are_the_same():
 def test_a_node_slot_asks_for_few_sectors_of_memory():
     names, sectors, _ = gpu_requests.requests(gpu_requests.prepared(1.0, 128, 1280), 64, gpu_requests.compiled())
     assert {"held", "pairs", "early", "leave4", "flows"} <= set(names)
-    assert sectors.sum() < 4.2
+    assert sectors.sum() < 4.5
 
 
 @pytest.mark.long

@@ -6,14 +6,14 @@ import numpy as np
 from numba import cuda, int32, uint32, uint64
 
 from weft.engine.device import (
-    close_by, compiled, device, go_on, loop, registers_of, row_of, settled, some_of, threads_of, wait_for_all,
+    add_to, close_by, compiled, device, go_on, loop, registers_of, row_of, settled, some_of, threads_of, wait_for_all,
 )  # fmt: skip
 from weft.engine.device import launch as start
 from weft.engine.device import on_device as device_kernel
 from weft.engine.jit import kernel
 from weft.fabrics.shoal.gpu.state import (
-    ACC, BASE, DELIVERED, FINISHED, FORWARDED, LAST, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL, MAX_HELD,
-    MAX_NODE, MAX_QUEUE, OVER_BOUND, RELAYED, SLOT, STOP, STOPPED, SUMS, VISITS, KEPT32, KEPT64, Common, Rack,
+    ACC, BASE, DELIVERED, FINISHED, FORWARDED, KEPT32, KEPT64, LAST, LENGTHS, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
+    MOST_VISITS, RELAYED, SENT, SLOT, STOP, STOPPED, SUMS, VISITS, Common, Rack,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import begin, has_to_begin, rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
@@ -22,6 +22,7 @@ from weft.fabrics.shoal.kernel import REBASE
 NUMBERS = (0,) * (len(Common._fields) - 1)
 NEAR64 = NEAR32 = NEAR = 0  # words of the blocks, and of the tables, that are kept close by; none if they do not fit
 ALL64, ALL32 = 4 * KEPT64, 4 * KEPT32  # words that a thread keeps
+ONE_EACH = FULL = False  # whether a thread has at most one node, whether each has one
 KEPT = 0  # threads of which what they keep lies there, too; none if it does not fit
 
 
@@ -40,7 +41,7 @@ def in_order(plan, racks, stops, orders):
 
     Every other node, by that order, sends before others have received, if a device lets it.
     """
-    acc, sums = np.zeros(ACC, np.int64), np.zeros(2, np.uint64)
+    acc, sums = np.zeros(ACC, np.int64), np.zeros(3, np.uint64)
     kept64, kept32 = np.zeros(ALL64 * plan.apart, np.uint64), np.zeros(ALL32 * plan.apart, np.uint32)
     for b in range(stops.size):
         rack = rack_of(racks, b, racks.near64[b], racks.near32[b], kept64, kept32)
@@ -60,7 +61,8 @@ def in_order(plan, racks, stops, orders):
             for i in order:
                 if not ahead[i]:
                     begin(plan, rack, i, True, slot, acc)
-                    send(plan, rack, i, slot, e, base, slot % air * channels, acc)
+                    send(plan, rack, i, slot, e, base, slot % air * channels, acc, sums)
+                    add_visits(tally, sums)
             halt = acc[STOP] != 0
             waits = halt or slot + 1 >= stops[b] or slot + 1 > tally[LAST]
             back, last = (slot - plan.delay) % plan.epoch * channels, (slot - plan.delay) % air * channels
@@ -71,13 +73,13 @@ def in_order(plan, racks, stops, orders):
                 receive(plan, rack, i, slot - 1, back, last, acc, sums)
                 ahead[i] = not waits and order[k] & 1 == 0 and not has_to_begin(plan, rack, i, slot)
                 if ahead[i]:
-                    send(plan, rack, i, slot, e, base, slot % air * channels, acc)
-        for k in (LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND):
+                    send(plan, rack, i, slot, e, base, slot % air * channels, acc, sums)
+                    add_visits(tally, sums)
+        for k in (LOCAL, DELIVERED, RELAYED):
             tally[k] += acc[k]
+        tally[FORWARDED] += acc[SENT] - acc[LOCAL]
         for k in (MAX_QUEUE, MAX_NODE, MAX_HELD):
             tally[k] = max(tally[k], acc[k])
-        for k in range(4):
-            tally[LENGTHS + k] += acc[LENGTH_0 + k]
         for k in range(2):
             tally[SUMS + k] += np.int64(sums[k])
         tally[STOPPED] = acc[STOP]
@@ -85,14 +87,25 @@ def in_order(plan, racks, stops, orders):
 
 
 @device
+def add_visits(tally, sums):
+    """Take the visits that a thread has counted over to the tally."""
+    for k in range(4):
+        visits = np.int64(sums[2] >> np.uint64(16 * k)) & MOST_VISITS
+        add_to(tally, LENGTHS + k, visits)
+        add_to(tally, VISITS, visits)
+    sums[2] = 0
+
+
+@device
 def side_by_side(tables, racks, stops):
     """The same on a device: a block of threads for every rack."""
     b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
-    acc, sums = cuda.local.array(ACC, int32), cuda.local.array(2, uint64)
+    acc, sums = cuda.local.array(ACC, int32), cuda.local.array(3, uint64)
     for k in range(ACC):
         acc[k] = 0
     sums[0] = 0
     sums[1] = 0
+    sums[2] = 0
     near64, near32 = row_of(racks.near64, b), row_of(racks.near32, b)
     kept64, kept32 = cuda.local.array(ALL64, uint64), cuda.local.array(ALL32, uint32)
     if KEPT > 0:  # as much as the launch says, in one piece
@@ -130,14 +143,22 @@ def side_by_side(tables, racks, stops):
         if busy:
             for i in range(thread, n_of_all, threads):
                 begin(plan, rack, i, i < n, slot, acc)
-        for i in range(thread, n, threads):
-            send(plan, rack, i, slot, e, base, place, acc)
+        i = thread
+        while i < n or FULL:  # a loop over one node is none
+            send(plan, rack, i, slot, e, base, place, acc, sums)
+            i += threads
+            if ONE_EACH:
+                break
         halt = cuda.syncthreads_or(int32(acc[STOP])) != 0  # somebody needs more room
         busy = False
         slot += 1
-        for i in range(thread, n, threads):
+        i = thread
+        while i < n or FULL:
             receive(plan, rack, i, slot - 1, back, came, acc, sums)
             busy |= has_to_begin(plan, rack, i, slot)
+            i += threads
+            if ONE_EACH:
+                break
         going = slot < stop and not halt
         busy = some_of(busy)
         if slot > last or not going:  # it may have been the last flow that ended
@@ -155,18 +176,13 @@ def side_by_side(tables, racks, stops):
             base = 0
             e += 1
     cuda.atomic.add(tally, LOCAL, acc[LOCAL])
-    cuda.atomic.add(tally, FORWARDED, acc[FORWARDED])
+    cuda.atomic.add(tally, FORWARDED, acc[SENT] - acc[LOCAL])
     cuda.atomic.add(tally, DELIVERED, acc[DELIVERED])
-    cuda.atomic.add(tally, VISITS, acc[VISITS])
     cuda.atomic.add(tally, RELAYED, acc[RELAYED])
-    cuda.atomic.add(tally, OVER_BOUND, acc[OVER_BOUND])
     cuda.atomic.max(tally, MAX_QUEUE, acc[MAX_QUEUE])
     cuda.atomic.max(tally, MAX_NODE, acc[MAX_NODE])
     cuda.atomic.max(tally, MAX_HELD, acc[MAX_HELD])
-    cuda.atomic.add(tally, LENGTHS, acc[LENGTH_0])
-    cuda.atomic.add(tally, LENGTHS + 1, acc[LENGTH_1])
-    cuda.atomic.add(tally, LENGTHS + 2, acc[LENGTH_2])
-    cuda.atomic.add(tally, LENGTHS + 3, acc[LENGTH_3])
+    add_visits(tally, sums)
     cuda.atomic.add(tally, SUMS, np.int64(sums[0]))
     cuda.atomic.add(tally, SUMS + 1, np.int64(sums[1]))
     if acc[STOP] != 0:
@@ -197,6 +213,8 @@ def on_device(numbers: tuple, near64: int, near32: int, tables: int):
     if close > close_by():
         near64 = near32 = tables = close = 0
     names = {"NUMBERS": numbers, "NEAR64": near64, "NEAR32": near32, "NEAR": tables, "KEPT": kept}
+    nodes = numbers[Common._fields.index("n")]
+    names |= {"ONE_EACH": nodes <= threads_of(nodes), "FULL": nodes == threads_of(nodes)}
     carry = device_kernel(side_by_side, __name__, names, registers_of(threads))
     return carry, close + kept * 4 * (2 * ALL64 + ALL32)
 

@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from weft.engine import loop, replicas
+from weft.engine.device import THREADS
 from weft.engine.replicas import Replica
 from weft.errors import TooLarge
 from weft.fabrics.shoal import columns as col
@@ -129,7 +130,9 @@ class Group(replicas.Group):
     def __init__(self, runs: list[DeviceRack], machine, shape: Shape | None = None, rows: int | None = None):
         self.plan, self.shape = runs[0].plan, shape or common_shape(runs)
         self.idle = [None] * (rows or len(runs))
-        self.most = REBASE * int(self.plan.numbers[col.EPOCH])  # or epochs would outgrow their 16 bits
+        each = int(self.plan.numbers[col.CHANNELS]) * -(-int(self.plan.numbers[col.N]) // THREADS)
+        # or epochs would outgrow their 16 bits, or what a thread counts
+        self.most = max(min(REBASE * int(self.plan.numbers[col.EPOCH]), dev.MOST_VISITS // each), 1)
         super().__init__(runs, machine, rows)
 
     def lay_out(self, run):

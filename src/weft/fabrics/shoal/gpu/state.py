@@ -48,28 +48,28 @@ ORDER, NEXT_DST, START, NEXT_SIZE = 8, 9, 10, 12
 OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 
 # What a thread keeps close by of each of up to four channels that it works through. When it sends: in words of 32 bits
-# its queue, the feedback that it owes and owed before, the queues that those are about, the seats that may send; in
-# words of 64 bits the first cell, and of the pair whose turn it is both words and the `leave` of these channels.
-HOLDS, DEBT, BEFORE, AHEAD, AHEAD_BEFORE, WHO = range(6)
-FIRST, ITS_COUNTS, ITS_HEAD, ITS_LEAVES = range(4)
-# When it receives: where on the wire, what the cell is about (see `look`), its queue, of which subflows something is
-# said again; the cell, both words of its pair, the `leave` of those subflows.
-WIRE, ABOUT, QUEUE, SUBFLOWS = range(4)
-CELL, GOT, FLOWS, LEAVES = range(4)
-KEPT32, KEPT64 = 6, 4
+# its queue, the seats that may send, the feedback that it owes and owed before; in words of 64 bits the first cell, and
+# both words of the pair whose turn it is.
+HOLDS, WHO, DEBT, BEFORE = range(4)
+FIRST, ITS_COUNTS, ITS_HEAD = range(3)
+# When it receives: in which place, and which answers that; what the cell is about (see `look`), its queue; the cell,
+# both words of its pair.
+PLACES, ABOUT, QUEUE = range(3)
+CELL, GOT, FLOWS = range(3)
+KEPT32, KEPT64 = 4, 3
 
 # Why a rack stopped before its time: bits.
 WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG = 1, 2, 4, 8
 
-# acc: what a thread has counted in one launch; then `counted` of the rack, in the same columns.
+# acc: what a thread has counted in one launch; then `counted` of the rack, in the same columns, FORWARDED for SENT.
 (
-    LOCAL, FORWARDED, DELIVERED, VISITS, RELAYED, OVER_BOUND, FINISHED, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3,
-    SLOT, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP,
-) = range(16)  # fmt: skip
-ACC = 16
+    LOCAL, SENT, DELIVERED, RELAYED, MAX_QUEUE, MAX_NODE, MAX_HELD, STOP, SLOT, FINISHED, VISITS, OVER_BOUND,
+) = range(12)  # fmt: skip
+FORWARDED, ACC = SENT, 8
+MOST_VISITS = 0xFFFF  # of a thread in a launch
 # in `counted` only: the next slot, why the rack stopped, the epoch from which `leave` counts, the fingerprint, the
 # slot in which the last flow starts, and visits by the length that was found
-STOPPED, BASE, SUMS, LAST, LENGTHS = STOP, 16, 17, 19, 20
+STOPPED, BASE, SUMS, LAST, LENGTHS = STOP, 12, 13, 15, 16
 COUNT = LENGTHS + 256
 
 

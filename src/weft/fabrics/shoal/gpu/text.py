@@ -13,33 +13,34 @@ needs none that it waits for: so what four channels will look at is asked for at
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import (
-    add_to, at, both, device, first_of, from_lane, lane, lanes, lowest_bit, most_of, of, put_both, set_bits, set_in,
-    some_here, some_of, union_of, wipe,
+    add_to, at, both, device, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of, put_both,
+    set_bits, set_in, some_here, some_of, some_still, union_of, wipe,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    ABOUT, AFTER, AHEAD, AHEAD_BEFORE, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER,
-    DELIVERED, EMPTY, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FORWARDED, GOT, HEAD, HEAD_SHIFT, HOLDS, ITS_COUNTS,
-    ITS_HEAD, ITS_LEAVES, KEPT32, KEPT64, LEAVES, LENGTH, LENGTHS, LENGTH_0, LENGTH_1, LENGTH_2, LENGTH_3, LOCAL,
+    ABOUT, AFTER, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED, EMPTY, FINISH,
+    FINISHED, FIRST, FLOWS, FLOW_WORDS, GOT, HEAD, HEAD_SHIFT, HOLDS, ITS_COUNTS, ITS_HEAD, LENGTH, LENGTHS, LOCAL,
     LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER, NEXT_DST, NEXT_SIZE,
-    NODE_BITS, NONE, NOWHERE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACE_BITS, QUEUE, READY_BITS,
-    READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SIZE, SOURCE_WORDS, START, STOP, SUBFLOWS,
-    TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO, WIRE,
+    NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACES, PLACE_BITS, QUEUE, READY_BITS,
+    READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SENT, SIZE, SOURCE_WORDS, START, STOP,
+    TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO,
 )  # fmt: skip
-from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN, SENT
+from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN
+from weft.fabrics.shoal.kernel import SENT as HAS_GONE
 from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
 
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
 _N, _I, _15, _31, _LENGTH = np.uint32(0), np.uint32(1), np.uint32(15), np.uint32(31), np.uint32(LENGTH)
 _BUSY = np.uint32(LENGTH | READY_BITS << READY_SHIFT)  # of a queue's word: it has cells, or had flows that were ready
+_TURN = np.uint32((RING - 1) << HEAD_SHIFT)
 _LATEST = np.int32(LATEST)
 _LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
-_16_BITS, _31_BITS = np.uint64(0xFFFF), np.uint64(MANY - 1)
+_31_BITS = np.uint64(MANY - 1)
 _ASTRAY = _31_BITS << _32  # of a word with the first flow
 _ALONE, _MARGIN = np.uint64(ALONE), np.uint64(MARGIN_BITS << MARGIN_SHIFT)
 _KEPT = np.uint64(~ALONE & ~0xFFFFFFFF & EMPTY)  # what stays of a pair's word when it is the turn of another flow
 # leave, with 1 added so that nothing is negative
-GONE, HAS_LEFT, NOW = AWAY + 1, SENT + 1, 0
+GONE, HAS_LEFT, NOW = AWAY + 1, HAS_GONE + 1, 0
 
 
 # ---------------------------------------------------------------- words
@@ -104,13 +105,13 @@ def subflow(plan, seat, p, i):
 @device
 def kept32(plan, c, k):
     """Where a thread keeps the k-th word of 32 bits of its c-th channel."""
-    return np.uint64((c * KEPT32 + k) * plan.apart)
+    return of(k * 4 * plan.apart, c * plan.apart)
 
 
 @device
 def kept64(plan, c, k):
     """Where it keeps the k-th word of 64 bits."""
-    return np.uint64((c * KEPT64 + k) * plan.apart)
+    return of(k * 4 * plan.apart, c * plan.apart)
 
 
 # ---------------------------------------------------------------- queues
@@ -368,20 +369,6 @@ def leaves(plan, rack, first, todo):
 
 
 @device
-def among(rack, first, n, could, seat, w0, w1, w2, w3, w4, w5, w6, w7):
-    """The `leave` of a seat of `could`, whose first eight are at hand; of no meaning if it is -1."""
-    if seat < 0:
-        return _0
-    k = set_bits(np.uint64(could & ((_I << np.uint32(seat)) - _I)))
-    if k >= 8:
-        return rack.leave4[at(first, np.int64(seat) * n)]
-    a, b = (w1 if k & 1 != 0 else w0), (w3 if k & 1 != 0 else w2)
-    c, d = (w5 if k & 1 != 0 else w4), (w7 if k & 1 != 0 else w6)
-    a, c = (b if k & 2 != 0 else a), (d if k & 2 != 0 else c)
-    return c if k & 4 != 0 else a
-
-
-@device
 def lowest_alone(word):
     """The lowest bit of a uint32, alone."""
     return np.uint32(word & (~word + np.int64(1)))
@@ -396,7 +383,7 @@ def without_lowest(word):
 @device
 def lowest_of(word):
     """Index of the lowest bit of a uint32 that is not zero."""
-    return lowest_bit(np.uint64(word))
+    return np.int64(lowest_bit32(word))
 
 
 @device
@@ -564,7 +551,7 @@ def any_able(plan, rack, i):
 
 
 @device
-def send(plan, rack, i, slot, e, base, place, acc):
+def send(plan, rack, i, slot, e, base, place, acc, sums):
     """Let node i work through its channels: what it sends goes onto the wire.
 
     e: the epoch, from BASE on; base: the first place of the slot; place: where the wire of this slot begins. Where
@@ -573,10 +560,11 @@ def send(plan, rack, i, slot, e, base, place, acc):
     special = base <= plan.self_place < base + plan.channels
     if plan.quick and not special and rack.near64[at(plan.able, i)] >> _32 == 0:
         for c in range(0, plan.channels, 4):
-            send_four(plan, rack, i, slot, e, base, base + c, place + c, min(plan.channels - c, 4), acc)
+            send_four(plan, rack, i, slot, e, base, base + c, place + c, min(plan.channels - c, 4), acc, sums)
         return
     for c in range(plan.channels):
-        serve(plan, rack, i, slot, e, base, base + c, at((base + c) * plan.row, i), at((place + c) * plan.n, i), acc)
+        q, x = at((base + c) * plan.row, i), at((place + c) * plan.n, i)
+        serve(plan, rack, i, slot, e, base, base + c, q, x, acc, sums)
 
 
 @device
@@ -591,7 +579,7 @@ def say_nothing(plan, rack, x):
 
 
 @device
-def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
+def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     """Let node i, whose pairs with cells left sit in the first 32 seats, work through up to four channels from p on.
 
     A device waits long for what is far, and asks for the next only when it needs none that it waits for. So all that
@@ -616,7 +604,6 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
             g1 = u32[of(plan.past, q1)]
         if many > 2:
             g2, g3 = u32[of(plan.past, q2)], u32[of(plan.past, q3)]
-    waiting = np.int32(near32[at(plan.waiting, i)])
     if not some_here((could | d0 | d1 | d2 | d3 | g0 | g1 | g2 | g3 | (h0 | h1 | h2 | h3) & _BUSY) != 0):
         for c in range(many):
             say_nothing(plan, rack, at((place + c) * n, i))
@@ -642,49 +629,47 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc):
             m0, m1, m2, m3 = compare(low, high, skip, v1, b1, m0, m1, m2, m3)
             m0, m1, m2, m3 = compare(low, high, skip, v2, b2, m0, m1, m2, m3)
             m0, m1, m2, m3 = compare(low, high, skip, v3, b3, m0, m1, m2, m3)
+        if p + many > plan.all_lit:  # a dark place has no turn
+            m0, m1 = (m0 if lit(plan, p, i) else _N), (m1 if lit(plan, p + 1, i) else _N)
+            m2, m3 = (m2 if lit(plan, p + 2, i) else _N), (m3 if lit(plan, p + 3, i) else _N)
 
-    keep_known(plan, rack, 0, many, h0, d0, g0, m0)
-    keep_known(plan, rack, 1, many, h1, d1, g1, m1)
-    keep_known(plan, rack, 2, many, h2, d2, g2, m2)
-    keep_known(plan, rack, 3, many, h3, d3, g3, m3)
     k0, k1, k2, k3 = chosen(h0, m0), chosen(h1, m1), chosen(h2, m2), chosen(h3, m3)
-    v0 = among(rack, first, n, could, k0, w0, w1, w2, w3, w4, w5, w6, w7)
-    v1 = among(rack, first, n, could, k1, w0, w1, w2, w3, w4, w5, w6, w7)
-    v2 = among(rack, first, n, could, k2, w0, w1, w2, w3, w4, w5, w6, w7)
-    v3 = among(rack, first, n, could, k3, w0, w1, w2, w3, w4, w5, w6, w7)
     t1, t2, t3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
     n0, f0 = words_of(plan, rack, i, np.int64(k0))
     n1, f1 = words_of(plan, rack, i, np.int64(k1 if t1 == 1 else np.int32(-1)))
     n2, f2 = words_of(plan, rack, i, np.int64(k2 if t2 == 2 else np.int32(-1)))
     n3, f3 = words_of(plan, rack, i, np.int64(k3 if t3 == 3 else np.int32(-1)))
-    c0, c1 = first_cell(plan, rack, q0, h0), first_cell(plan, rack, q1, h1)
-    c2, c3 = first_cell(plan, rack, q2, h2), first_cell(plan, rack, q3, h3)
     r0, r1 = there_of(plan, rack, d0, i), there_of(plan, rack, d1, i)
     r2, r3 = there_of(plan, rack, d2, i), there_of(plan, rack, d3, i)
     s0, s1 = there_of(plan, rack, g0, i), there_of(plan, rack, g1, i)
     s2, s3 = there_of(plan, rack, g2, i), there_of(plan, rack, g3, i)
-    keep_asked(plan, rack, 0, many, r0, s0, c0, n0, f0, v0)
-    keep_asked(plan, rack, 1, many, r1, s1, c1, n1, f1, v1)
-    keep_asked(plan, rack, 2, many, r2, s2, c2, n2, f2, v2)
-    keep_asked(plan, rack, 3, many, r3, s3, c3, n3, f3, v3)
+    c0, c1 = first_cell(plan, rack, q0, h0), first_cell(plan, rack, q1, h1)
+    c2, c3 = first_cell(plan, rack, q2, h2), first_cell(plan, rack, q3, h3)
+    owes, odd, now, x = _N, _N, np.int32(e - plan.answer_offset), at(place * n, i)
+    owes, odd = answer(plan, rack, 0, many, q0, x, d0, g0, r0, s0, base, p, now, owes, odd)
+    owes, odd = answer(plan, rack, 1, many, q1, at(x, n), d1, g1, r1, s1, base, p, now, owes, odd)
+    owes, odd = answer(plan, rack, 2, many, q2, at(x, 2 * n), d2, g2, r2, s2, base, p, now, owes, odd)
+    owes, odd = answer(plan, rack, 3, many, q3, at(x, 3 * n), d3, g3, r3, s3, base, p, now, owes, odd)
+    keep_asked(plan, rack, 0, many, h0, m0, c0, n0, f0)
+    keep_asked(plan, rack, 1, many, h1, m1, c1, n1, f1)
+    keep_asked(plan, rack, 2, many, h2, m2, c2, n2, f2)
+    keep_asked(plan, rack, 3, many, h3, m3, c3, n3, f3)
 
     seats = np.uint32((k0 & 0xFF) | (k1 & 0xFF) << 8 | (k2 & 0xFF) << 16 | (k3 & 0xFF) << 24)  # 0xFF: none
-    homes, changed = np.uint32(t1 << 2 | t2 << 4 | t3 << 6), _N  # where each finds what is kept of its pair
-    now, x, q, left = np.int32(e - plan.answer_offset), at(place * n, i), q0, could
+    homes = np.uint32(t1 << 2 | t2 << 4 | t3 << 6)  # where each finds what is kept of its pair
+    q, left, waiting, gone = q0, could, np.int32(near32[at(plan.waiting, i)]), np.int32(0)
+    together = here()
     for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
-        left, waiting, changed = work(
-            plan, rack, i, slot, now, base, p, c, many, q, x, seats, homes, changed, left, waiting, acc
+        left, waiting, gone = work(
+            plan, rack, i, slot, now, p, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums
         )  # fmt: skip
         x, q = at(x, n), at(q, plan.row)
-    while changed != 0:
-        k, changed = np.int64(lowest_of(changed)), without_lowest(changed)
-        seat = np.int64(seats >> np.uint32(8 * k) & np.uint32(0xFF))
-        close64 = rack.kept64
-        put_words(plan, rack, i, seat, close64[kept64(plan, k, ITS_COUNTS)], close64[kept64(plan, k, ITS_HEAD)])
-        rack.leave4[at(first, seat * n)] = close64[kept64(plan, k, ITS_LEAVES)]
+        some_still(together, True)
     if left != could:
         near64[at(plan.able, i)] = np.uint64(left)
     near32[at(plan.waiting, i)] = waiting
+    near32[at(plan.departed, i)] += np.uint32(gone)
+    acc[SENT] += gone
 
 
 @device
@@ -700,26 +685,38 @@ def there_of(plan, rack, debt, i):
 
 
 @device
-def keep_known(plan, rack, c, many, holds, debt, before, who):
-    """Keep close by what is known of the c-th channel first."""
+def answer(plan, rack, c, many, q, x, debt, before, there, there_before, base, p, now, owes, odd):
+    """Say what is owed on the c-th channel, queue q, at x on the wire, unless that is about a queue of this slot.
+
+    Adds to two sets: the channels that owe something, and those for which `work` says it: c, or 4 + c if it is again.
+    """
     if c < many:
-        close32 = rack.kept32
-        close32[kept32(plan, c, HOLDS)], close32[kept32(plan, c, DEBT)] = holds, debt
-        close32[kept32(plan, c, WHO)] = who
+        u32, near32 = rack.u32, rack.near32
+        near32[at(plan.said, x)] = report(debt, cells_and_flows(there), now)
+        if debt != 0:
+            u32[of(plan.owed, q)] = 0
         if plan.feedback > 1:
-            close32[kept32(plan, c, BEFORE)] = before
+            near32[at(plan.said, plan.wires + x)] = report(before, cells_and_flows(there_before), now)
+            if before != debt:
+                u32[of(plan.past, q)] = debt
+        owes = np.uint32(owes | (_I << np.uint32(c) if debt | before != 0 else _N))
+        first, count = (base, plan.channels) if plan.channels > 4 else (p, many)
+        close = np.uint32(np.uint32(debt & np.uint32(PLACE_BITS)) - first) < count and debt != 0
+        close_before = np.uint32(np.uint32(before & np.uint32(PLACE_BITS)) - first) < count and before != 0
+        if close or close_before:
+            rack.kept32[kept32(plan, c, DEBT)], rack.kept32[kept32(plan, c, BEFORE)] = debt, before
+            odd = np.uint32(odd | np.uint32(close) << np.uint32(c) | np.uint32(close_before) << np.uint32(4 + c))
+    return owes, odd
 
 
 @device
-def keep_asked(plan, rack, c, many, ahead, ahead_before, cell, counts, head, leave):
-    """Keep close by what was asked for then."""
+def keep_asked(plan, rack, c, many, holds, who, cell, counts, head):
+    """Keep close by what the c-th channel will look at."""
     if c < many:
         close32, close64 = rack.kept32, rack.kept64
+        close32[kept32(plan, c, HOLDS)], close32[kept32(plan, c, WHO)] = holds, who
+        close64[kept64(plan, c, FIRST)] = cell
         close64[kept64(plan, c, ITS_COUNTS)], close64[kept64(plan, c, ITS_HEAD)] = counts, head
-        close64[kept64(plan, c, ITS_LEAVES)] = leave
-        close64[kept64(plan, c, FIRST)], close32[kept32(plan, c, AHEAD)] = cell, ahead
-        if plan.feedback > 1:
-            close32[kept32(plan, c, AHEAD_BEFORE)] = ahead_before
 
 
 @device
@@ -730,14 +727,6 @@ def kept_at(seats, homes, seat, many):
         if seats >> np.uint32(8 * c) & np.uint32(0xFF) == np.uint32(seat):
             found = np.int64(homes >> np.uint32(2 * c) & np.uint32(3))
     return found
-
-
-@device
-def leave_at(plan, rack, there, p, when, changed):
-    """Note in the words of the `there`-th channel when its pair may send again in place p: they have changed."""
-    k, skip = kept64(plan, there, ITS_LEAVES), np.uint64(16 * np.int64(np.uint32(p) % np.uint32(PACK)))
-    rack.kept64[k] = rack.kept64[k] & ~(_16_BITS << skip) | np.uint64(when) << skip
-    return np.uint32(changed | _I << np.uint32(there))
 
 
 @device
@@ -753,35 +742,30 @@ def cells_and_flows(there):
 
 
 @device
-def ahead_now(plan, rack, debt, c, k, i, base, p, many):
-    """Cells and flows before one that came to the queue of a debt: kept as k-th word, unless it is of this slot."""
-    place = np.int64(debt & np.uint32(PLACE_BITS))
-    among = np.uint32(place - p)
-    if among < many:
-        return cells_and_flows(rack.kept32[kept32(plan, np.int64(among), HOLDS)])
-    if plan.channels > 4 and base <= place < base + plan.channels:
-        return ahead_in(plan, rack, debt, i)
-    return cells_and_flows(rack.kept32[kept32(plan, c, k)])
+def answer_late(plan, rack, debt, i, p, many, x, now):
+    """Say what is owed about a queue of this slot, at x on the wire, as it is now."""
+    if debt != 0:
+        among = np.uint32(np.uint32(debt & np.uint32(PLACE_BITS)) - p)
+        if among < many:
+            ahead = cells_and_flows(rack.kept32[kept32(plan, np.int64(among), HOLDS)])
+        else:
+            ahead = ahead_in(plan, rack, debt, i)
+        rack.near32[at(plan.said, x)] = report(debt, ahead, now)
 
 
 @device
-def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, homes, changed, left, waiting, acc):
+def work(plan, rack, i, slot, now, first, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums):
     """Let node i send in place first + c, the c-th of the channels that `send_four` works through.
 
     q: its queue; x: where on the wire; seats: whose turn it is, a byte each; homes: at which of the channels the words
-    of those pairs lie, and which of them have changed; left: seats with cells left. Returns `left`, `waiting` and
-    `changed` as they are then.
+    of those pairs lie; owes, odd: see `answer`; left: seats with cells left; gone: cells sent in this slot. Returns
+    `left`, `waiting` and `gone` as they are then.
     """
-    p, u32, near32, near64 = np.int64(np.int32(first + c)), rack.u32, rack.near32, rack.near64
-    close32, close64 = rack.kept32, rack.kept64
-    found, debt, before = close32[kept32(plan, c, HOLDS)], close32[kept32(plan, c, DEBT)], _N
-    if plan.feedback > 1:
-        before = close32[kept32(plan, c, BEFORE)]
-    if not lit(plan, p, i) or (left | debt | before | found & _BUSY) == 0:
-        say_nothing(plan, rack, x)
-        return left, waiting, changed
+    p, u32, close32, close64 = np.int64(np.int32(first + c)), rack.u32, rack.kept32, rack.kept64
+    found, shift, leave0 = close32[kept32(plan, c, HOLDS)], np.uint32(c), np.uint32(subflow(plan, 0, p, i))
     length = np.uint32(found & _LENGTH)
-    note_visit(rack, np.int64(length), acc)
+    if (left | owes >> shift & _I | found & _BUSY) != 0 and lit(plan, p, i):
+        note_visit(rack, np.int64(length), sums)
 
     # Who may release a cell, and does.
     who = np.uint32(close32[kept32(plan, c, WHO)] & left)
@@ -803,10 +787,8 @@ def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, homes, cha
             fresh, counts, head = release(plan, rack, i, p, np.int64(seat), counts, head, acc)
             if there >= 0:
                 close64[kept64(plan, there, ITS_COUNTS)], close64[kept64(plan, there, ITS_HEAD)] = counts, head
-                changed = leave_at(plan, rack, there, p, GONE, changed)
-            else:
-                put_words(plan, rack, i, np.int64(seat), counts, head)
-                rack.leave[at(subflow(plan, np.int64(seat), p, i), 0)] = GONE
+            put_words(plan, rack, i, np.int64(seat), counts, head)
+            rack.leave[of(0, leave0 + np.uint32(seat) * np.uint32(plan.n * PACK))] = GONE
             if counts >> _32 == 0:
                 left = np.uint32(left & ~(_I << np.uint32(seat)))
             waiting = np.int32(waiting + np.int32(1))
@@ -819,47 +801,36 @@ def work(plan, rack, i, slot, now, base, first, c, many, q, x, seats, homes, cha
             else:
                 cell = fresh
 
-    # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-    close32[kept32(plan, c, HOLDS)] = holds
-    if plan.feedback > 1:
-        if before != debt:
-            u32[of(plan.past, q)] = debt
-        ahead = _N
-        if before != 0:
-            ahead = ahead_now(plan, rack, before, c, AHEAD_BEFORE, i, base, first, many)
-        near32[at(plan.said, plan.wires + x)] = report(before, ahead, now)
-    ahead = _N
-    if debt != 0:
-        u32[of(plan.owed, q)] = 0
-        ahead = ahead_now(plan, rack, debt, c, AHEAD, i, base, first, many)
-    near32[at(plan.said, x)] = report(debt, ahead, now)
+    # Feedback about a queue of this slot: eq. (1), (6).
+    if odd != 0:
+        close32[kept32(plan, c, HOLDS)] = holds
+        if odd >> shift & _I != 0:
+            answer_late(plan, rack, close32[kept32(plan, c, DEBT)], i, first, many, x, now)
+        if odd >> shift & np.uint32(16) != 0:
+            answer_late(plan, rack, close32[kept32(plan, c, BEFORE)], i, first, many, at(plan.wires, x), now)
 
     # The cell.
     count = np.uint32(holds & _LENGTH)
-    if count > 0:
-        turn = np.uint32(holds >> np.uint32(HEAD_SHIFT) & np.uint32(RING - 1))
-        if count > RING:
-            move_up(plan, rack, q, i, np.int64(turn))
-        waiting = np.int32(waiting - np.int32(1))
-        near32[at(plan.departed, i)] += np.uint32(1)
-        turn = np.uint32(turn + _I & np.uint32(RING - 1)) if count > 1 else _N
-        holds = np.uint32((holds & ~np.uint32((RING - 1) << HEAD_SHIFT)) - _I | turn << np.uint32(HEAD_SHIFT))
+    if count > RING:
+        move_up(plan, rack, q, i, head_of(holds))
+    some = count > 0
+    if some:
+        turn = np.uint32((holds + np.uint32(1 << HEAD_SHIFT)) & _TURN) if count > 1 else _N
+        holds = np.uint32((holds & ~_TURN) - _I | turn)
         if cell & _OWN != 0:
             holds = np.uint32(holds & ~np.uint32(LOCAL_BIT))
             acc[LOCAL] += 1
             if end_of(plan, cell) == facing(i, np.int64(plan.tables[at(p, 0)]), plan.n):
-                there = kept_at(seats, homes, seat_of(plan, cell), many)
-                if there >= 0:
-                    changed = leave_at(plan, rack, there, p, NOW, changed)
-                else:
-                    rack.leave[at(subflow(plan, seat_of(plan, cell), p, i), 0)] = NOW
-        else:
-            acc[FORWARDED] += 1
+                rack.leave[of(0, leave0 + np.uint32(seat_of(plan, cell)) * np.uint32(plan.n * PACK))] = NOW
+    else:
+        cell = _ALL
+    waiting, gone = np.int32(waiting - np.int32(some)), np.int32(gone + np.int32(some))
+    if odd != 0:
         close32[kept32(plan, c, HOLDS)] = holds
-    near64[at(plan.what, x)] = cell if count > 0 else _ALL
+    rack.near64[at(plan.what, x)] = cell
     if holds != found:
         u32[of(plan.held, q)] = holds
-    return left, waiting, changed
+    return left, waiting, gone
 
 
 @device
@@ -899,7 +870,7 @@ def say(plan, rack, debt, i, now):
 
 
 @device
-def serve(plan, rack, i, slot, e, base, p, q, x, acc):
+def serve(plan, rack, i, slot, e, base, p, q, x, acc, sums):
     """Let node i send in place p: q is its queue, x where on the wire."""
     n, u32, near32, near64, now = plan.n, rack.u32, rack.near32, rack.near64, e - plan.answer_offset
     more, ready_queues, queues = plan.feedback - 1, plan.ready_queues, plan.queues
@@ -920,7 +891,7 @@ def serve(plan, rack, i, slot, e, base, p, q, x, acc):
         say_nothing(plan, rack, x)
         return
     length, found = holds & LENGTH, holds
-    note_visit(rack, length, acc)
+    note_visit(rack, length, sums)
 
     # Who may release a cell, and does.
     holds &= ~(READY_BITS << READY_SHIFT)
@@ -973,21 +944,18 @@ def serve(plan, rack, i, slot, e, base, p, q, x, acc):
         elif here:
             rack.leave[at(subflow(plan, seat_of(plan, word), p, i), 0)] = HAS_LEFT
             u32[at(plan.left, i)] = seat_of(plan, word) + 1
-    else:
-        acc[FORWARDED] += 1
+    acc[SENT] += 1
     u32[at(plan.held, q)] = holds
 
 
 @device
-def note_visit(rack, length, acc):
-    """Count a visit to a queue, by its length."""
-    acc[VISITS] += 1
-    acc[LENGTH_0] += np.int32(length == 0)
-    acc[LENGTH_1] += np.int32(length == 1)
-    acc[LENGTH_2] += np.int32(length == 2)
-    acc[LENGTH_3] += np.int32(length == 3)
-    if length > 3:
+def note_visit(rack, length, sums):
+    """Count a visit to a queue, by its length: up to three in 16 bits each."""
+    if length < 4:
+        sums[2] += _1 << np.uint64(16 * length)
+    else:
         add_to(rack.counted, LENGTHS + min(length, 255), 1)
+        add_to(rack.counted, VISITS, 1)
 
 
 # ---------------------------------------------------------------- the second half: what was sent arrives
@@ -1053,47 +1021,64 @@ def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     """Let node j take in what was sent to it on up to four channels.
 
     What lies where they go is asked for at once, and kept close by. If several of them go to one queue, or are of one
-    pair, the first keeps it for all, and the last writes it. So with the subflows of which something is said again.
+    pair, the first keeps it for all. Feedback does not depend on cells, nor do cells that go on on those that arrive.
     """
     start = place - base
-    x0, c0, n0 = sent_to(plan, rack, j, base, start, turn, 0, many)
-    x1, c1, n1 = sent_to(plan, rack, j, base, start, turn, 1, many)
-    x2, c2, n2 = sent_to(plan, rack, j, base, start, turn, 2, many)
-    x3, c3, n3 = sent_to(plan, rack, j, base, start, turn, 3, many)
-    if not some_here(c0 & c1 & c2 & c3 != _ALL or n0 | n1 | n2 | n3 != 0):
+    p0, p1 = place_in_turn(plan, base, turn), place_in_turn(plan, base, turn + 1)
+    p2, p3 = place_in_turn(plan, base, turn + 2), place_in_turn(plan, base, turn + 3)
+    x0, c0, n0, e0 = sent_to(plan, rack, j, p0, start, 0, many)
+    x1, c1, n1, e1 = sent_to(plan, rack, j, p1, start, 1, many)
+    x2, c2, n2, e2 = sent_to(plan, rack, j, p2, start, 2, many)
+    x3, c3, n3, e3 = sent_to(plan, rack, j, p3, start, 3, many)
+    none = not some_here(c0 & c1 & c2 & c3 != _ALL or n0 | n1 | n2 | n3 | e0 | e1 | e2 | e3 != 0)
+    if none and plan.feedback < 3:
         return
-    y0 = echoed(plan, rack, j, base, turn, x0)
-    y1 = echoed(plan, rack, j, base, turn + 1, x1)
-    y2 = echoed(plan, rack, j, base, turn + 2, x2)
-    y3 = echoed(plan, rack, j, base, turn + 3, x3)
+    together = here()
+    r0, r1 = mirror_of(plan, p0, 0, many), mirror_of(plan, p1, 1, many)
+    r2, r3 = mirror_of(plan, p2, 2, many), mirror_of(plan, p3, 3, many)
+    o0, o1 = known_leave(plan, rack, j, r0, e0), known_leave(plan, rack, j, r1, e1)
+    o2, o3 = known_leave(plan, rack, j, r2, e2), known_leave(plan, rack, j, r3, e3)
     k0, k1, k2, k3 = look(plan, rack, j, c0), look(plan, rack, j, c1), look(plan, rack, j, c2), look(plan, rack, j, c3)
-    e0, e1 = leaves_at(plan, rack, y0, True), leaves_at(plan, rack, y1, y1 != y0)
-    e2 = leaves_at(plan, rack, y2, (y2 != y0) & (y2 != y1))
-    e3 = leaves_at(plan, rack, y3, (y3 != y0) & (y3 != y1) & (y3 != y2))
     h1, h2, h3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
     q0, g0, l0 = ask(plan, rack, k0, True)
     q1, g1, l1 = ask(plan, rack, k1, h1 == 1)
     q2, g2, l2 = ask(plan, rack, k2, h2 == 2)
     q3, g3, l3 = ask(plan, rack, k3, h3 == 3)
-    keep_received(plan, rack, 0, many, x0, c0, k0, y0, e0, q0, g0, l0)
-    keep_received(plan, rack, 1, many, x1, c1, k1, y1, e1, q1, g1, l1)
-    keep_received(plan, rack, 2, many, x2, c2, k2, y2, e2, q2, g2, l2)
-    keep_received(plan, rack, 3, many, x3, c3, k3, y3, e3, q3, g3, l3)
-    homes, again = np.int32(h1 << 2 | h2 << 4 | h3 << 6), np.int32((k1 == k0) | (k2 == k0) | (k3 == k0))
-    again |= np.int32((k2 == k1) | (k3 == k1)) << 1 | np.int32(k3 == k2) << 2
-    waiting, changed = np.int32(rack.near32[at(plan.waiting, j)]), _N
-
-    for k in range(many):  # a loop, or the kernel would outgrow the cache of instructions
-        p = place_in_turn(plan, base, turn + k)
-        r = np.int64(plan.tables[at(plan.mirror, p)])
-        x = np.int32(rack.kept32[kept32(plan, k, WIRE)])
-        changed = take_notes(plan, rack, j, r, x, p == plan.self_place, many, changed)
-        home, last = np.int64(homes >> 2 * k & 3), again >> k & 1 == 0
-        waiting = take_in(plan, rack, j, slot, p, r, k, home, last, waiting, acc, sums)
-    while changed != 0:
-        c, changed = np.int64(lowest_of(changed)), without_lowest(changed)
-        rack.leave4[of(0, rack.kept32[kept32(plan, c, SUBFLOWS)])] = rack.kept64[kept64(plan, c, LEAVES)]
+    note_cell(plan, j, slot, c0, sums)
+    note_cell(plan, j, slot, c1, sums)
+    note_cell(plan, j, slot, c2, sums)
+    note_cell(plan, j, slot, c3, sums)
+    if p0 == plan.self_place:
+        take_notes(plan, rack, j, r0, x0, True)
+    else:
+        take_both(plan, rack, j, r0, x0, n0, e0, o0)
+    take_both(plan, rack, j, r1, x1, n1, e1, o1)
+    take_both(plan, rack, j, r2, x2, n2, e2, o2)
+    take_both(plan, rack, j, r3, x3, n3, e3, o3)
+    keep_received(plan, rack, 0, many, p0, r0, c0, k0, q0, g0, l0)
+    keep_received(plan, rack, 1, many, p1, r1, c1, k1, q1, g1, l1)
+    keep_received(plan, rack, 2, many, p2, r2, c2, k2, q2, g2, l2)
+    keep_received(plan, rack, 3, many, p3, r3, c3, k3, q3, g3, l3)
+    homes = np.uint32(h1 << 2 | h2 << 4 | h3 << 6)
+    ended = set_of(k0 >= plan.queues, k1 >= plan.queues, k2 >= plan.queues, k3 >= plan.queues)
+    onward = np.uint32(set_of(k0 >= 0, k1 >= 0, k2 >= 0, k3 >= 0) & ~ended)
+    waiting = np.int32(rack.near32[at(plan.waiting, j)])
+    while some_still(together, onward != 0):  # a loop, or the kernel would outgrow the cache of instructions
+        if onward != 0:
+            k, onward = lowest_of(onward), without_lowest(onward)
+            waiting = relay(plan, rack, j, k, np.int64(homes >> np.uint32(2 * k) & np.uint32(3)), waiting, acc)
+    while some_still(together, ended != 0):
+        if ended != 0:
+            k, ended = lowest_of(ended), without_lowest(ended)
+            arrive(plan, rack, j, k, np.int64(homes >> np.uint32(2 * k) & np.uint32(3)), slot, acc)
     rack.near32[at(plan.waiting, j)] = waiting
+
+
+@device
+def set_of(first, second, third, fourth):
+    """A set of four, one bit each."""
+    low = np.uint32(np.uint32(first) | np.uint32(second) << _I)
+    return np.uint32(low | np.uint32(np.uint32(third) | np.uint32(fourth) << _I) << np.uint32(2))
 
 
 @device
@@ -1113,31 +1098,31 @@ def place_in_turn(plan, base, turn):
 
 
 @device
-def sent_to(plan, rack, j, base, start, turn, k, many):
-    """What node j gets as k-th of many: (where on the wire, or -1; the cell; 0 if nothing is said to it)."""
-    x, cell, notes = np.int32(-1), _ALL, _N
-    if k < many:
-        x = wire(plan, place_in_turn(plan, base, turn + k), j, start)
-        cell = cell_at(plan, rack, x)
-        for y in range(plan.feedback):
-            notes |= heard(plan, rack, x, y)
-    return x, cell, notes
+def sent_to(plan, rack, j, p, start, k, many):
+    """What node j gets in place p, k-th of many: where on the wire, or -1; the cell; what is said, and said again."""
+    if k >= many:
+        return np.int32(-1), _ALL, _N, _N
+    x = wire(plan, p, j, start)
+    return x, cell_at(plan, rack, x), heard(plan, rack, x, 0), heard(plan, rack, x, 1)
 
 
 @device
-def echoed(plan, rack, j, base, turn, x):
-    """Where `leave4` has the subflow of which something is said again on the wire at x, or NOWHERE."""
-    echo = heard(plan, rack, x, 1)
-    if echo == 0:
-        return np.uint32(NOWHERE)
-    r = np.int64(plan.tables[at(plan.mirror, place_in_turn(plan, base, turn))])
-    return np.uint32(four_of(plan, np.int64(echo >> np.uint32(SAID_SHIFT)) - 1, r, j))
+def mirror_of(plan, p, k, many):
+    """The place that answers p, k-th of many."""
+    return np.int64(plan.tables[at(plan.mirror, p)]) if k < many else np.int64(0)
 
 
 @device
-def leaves_at(plan, rack, where, alone):
-    """Four subflows, see `echoed`; of no meaning if there are none, or another asks for them: it is not alone."""
-    return rack.leave4[of(0, where)] if where != np.uint32(NOWHERE) and alone else _0
+def said_of(plan, note, r, j):
+    """Where `leave` has the subflow of node j over place r of which a feedback says something."""
+    step = plan.n * PACK
+    return of(0, np.uint32(subflow(plan, 0, r, j) - step) + np.uint32(note >> np.uint32(SAID_SHIFT)) * np.uint32(step))
+
+
+@device
+def known_leave(plan, rack, j, r, note):
+    """The `leave` of which a feedback says something, GONE if there is none."""
+    return rack.leave[said_of(plan, note, r, j)] if note != 0 else np.uint16(GONE)
 
 
 @device
@@ -1155,87 +1140,83 @@ def ask(plan, rack, about, alone):
 
 
 @device
-def keep_received(plan, rack, k, many, x, cell, about, where, leave, queue, got, only):
+def note_cell(plan, j, slot, word, sums):
+    """Add a cell that came to node j to the fingerprint, if there is one."""
+    if word != _ALL:
+        hop = 0 if end_of(plan, word) != j else 2 - np.int64(word >> _63)
+        first, second = mixed(slot, event(flow_of(plan, word), j, hop))
+        sums[0] += first
+        sums[1] += second
+
+
+@device
+def keep_received(plan, rack, k, many, p, r, cell, about, queue, got, only):
     """Keep close by what the k-th channel will look at."""
     if k < many:
         close32, close64 = rack.kept32, rack.kept64
-        close32[kept32(plan, k, WIRE)], close32[kept32(plan, k, ABOUT)] = np.uint32(x), np.uint32(about)
-        close32[kept32(plan, k, QUEUE)], close32[kept32(plan, k, SUBFLOWS)] = queue, where
-        close64[kept64(plan, k, CELL)], close64[kept64(plan, k, GOT)] = cell, got
-        close64[kept64(plan, k, FLOWS)], close64[kept64(plan, k, LEAVES)] = only, leave
+        close32[kept32(plan, k, PLACES)], close32[kept32(plan, k, ABOUT)] = p | r << 16, np.uint32(about)
+        close32[kept32(plan, k, QUEUE)], close64[kept64(plan, k, CELL)] = queue, cell
+        close64[kept64(plan, k, GOT)], close64[kept64(plan, k, FLOWS)] = got, only
 
 
 @device
-def take_notes(plan, rack, j, r, x, here, many, changed):
-    """Let node j take in the feedback on the wire at x about subflows of its own over place r; see `take_note`."""
+def take_both(plan, rack, j, r, x, note, echo, known):
+    """Let node j take in the feedback on the wire at x about subflows of its own over place r.
+
+    known: what `leave` has of the one of which something is said again, which counts unless that waits for news.
+    """
+    if echo != 0 and known != GONE:
+        rack.leave[said_of(plan, echo, r, j)] = np.int64(echo & np.uint32(WHEN_BITS)) + 1
+    for y in range(2, plan.feedback):
+        take_note(plan, rack, j, r, heard(plan, rack, x, y), False, True)
+    if note != 0:
+        rack.leave[said_of(plan, note, r, j)] = np.int64(note & np.uint32(WHEN_BITS)) + 1
+
+
+@device
+def take_notes(plan, rack, j, r, x, here):
+    """The same one after the other, as the self-mirrored link wants it."""
     for y in range(1, plan.feedback):
-        changed = take_note(plan, rack, j, r, heard(plan, rack, x, y), here, True, many, changed)
-    return take_note(plan, rack, j, r, heard(plan, rack, x, 0), here, here, many, changed)
+        take_note(plan, rack, j, r, heard(plan, rack, x, y), here, True)
+    take_note(plan, rack, j, r, heard(plan, rack, x, 0), here, here)
 
 
 @device
-def take_note(plan, rack, j, r, note, here, patient, many, changed):
-    """Node j hears when a subflow of its own over place r may send again; if patient, not while it waits for news.
-
-    Those of which something is said again lie close by; returns which of the channels have theirs changed.
-    """
+def take_note(plan, rack, j, r, note, here, patient):
+    """Node j hears when a subflow of its own over place r may send again; if patient, not while it waits for news."""
     if note == 0:
-        return changed
-    seat, when = np.int64(note >> np.uint32(SAID_SHIFT)) - 1, np.int64(note & np.uint32(WHEN_BITS))
-    where, which, found, word = four_of(plan, seat, r, j), np.int64(np.uint32(r) % np.uint32(PACK)), np.int64(-1), _0
-    alone, skip = at(where * PACK, which), np.uint64(16 * which)
-    for c in range(many - 1, -1, -1):
-        found = np.int64(c) if rack.kept32[kept32(plan, c, SUBFLOWS)] == np.uint32(where) else found
-    if found >= 0:
-        word = rack.kept64[kept64(plan, found, LEAVES)]
-        waits = patient and word >> skip & _16_BITS == np.uint64(GONE)
-    else:
-        waits = patient and rack.leave[alone] == GONE
-    if waits:
-        return changed
-    if here and rack.u32[at(plan.left, j)] == seat + 1:
+        return
+    where, when = said_of(plan, note, r, j), np.int64(note & np.uint32(WHEN_BITS))
+    if patient and rack.leave[where] == GONE:
+        return
+    if here and np.uint32(rack.u32[at(plan.left, j)]) == note >> np.uint32(SAID_SHIFT):
         when = min(when + 1, LATEST)
-    if found < 0:
-        rack.leave[alone] = when + 1
-        return changed
-    rack.kept64[kept64(plan, found, LEAVES)] = word & ~(_16_BITS << skip) | np.uint64(when + 1) << skip
-    return np.uint32(changed | _I << np.uint32(found))
+    rack.leave[where] = when + 1
 
 
 @device
-def take_in(plan, rack, j, slot, p, r, k, home, last, waiting, acc, sums):
-    """Let node j take in the cell of its k-th channel, sent in place p, whose mirror is r; returns `waiting` then.
+def relay(plan, rack, j, k, home, waiting, acc):
+    """Let node j take in the cell of its k-th channel, which goes on; returns `waiting` then.
 
-    home: the channel that keeps what lies where it goes; last: whether no later one goes there.
+    home: the channel that keeps what lies where it goes.
     """
-    u32, row, close32, close64 = rack.u32, plan.row, rack.kept32, rack.kept64
-    about = np.int32(close32[kept32(plan, k, ABOUT)])
-    if about < 0:
-        return waiting
-    word = close64[kept64(plan, k, CELL)]
-    d, own, f = end_of(plan, word), np.int64(word >> _63), flow_of(plan, word)
-    hop = 0 if d != j else 2 - own
-    first, second = mixed(slot, event(f, j, hop))
-    sums[0] += first
-    sums[1] += second
-    if d == j:
-        arrive(plan, rack, j, home, last, np.int64(f), np.int64(about) - plan.queues, seq_of(plan, word), slot, acc)
-        return waiting
-    there = close32[kept32(plan, home, QUEUE)]
+    u32, row, close32 = rack.u32, plan.row, rack.kept32
+    about, places = np.int32(close32[kept32(plan, k, ABOUT)]), np.int64(close32[kept32(plan, k, PLACES)])
+    word, there = rack.kept64[kept64(plan, k, CELL)], close32[kept32(plan, home, QUEUE)]
+    p, r = places & 0xFFFF, places >> 16
     m, length = np.int64(np.uint32(about) // np.uint32(row)), np.uint32(there & _LENGTH)
     append(plan, rack, about, j, np.int64(length), head_of(there), word & ~_OWN, acc)
     close32[kept32(plan, home, QUEUE)] = there + _I
-    if last:
-        u32[of(plan.held, about)] = np.uint32(there + _I)
+    u32[of(plan.held, about)] = np.uint32(there + _I)
     lag = np.int64(plan.tables[at(plan.late, turn_of(plan, m) - turn_of(plan, p) + plan.epoch)]) + np.int64(m < r)
-    answer = lag + plan.answer_offset - 1
-    u32[of(plan.owed, r * row + j)] = OWES | seat_of(plan, word) << SEAT_SHIFT | answer << ANSWER_SHIFT | m
+    reply = lag + plan.answer_offset - 1
+    u32[of(plan.owed, r * row + j)] = OWES | seat_of(plan, word) << SEAT_SHIFT | reply << ANSWER_SHIFT | m
     waiting = np.int32(waiting + np.int32(1))
     acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
     acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
     acc[RELAYED] += 1
-    if length > 0 and plan.ready_queues and length > rack.near32[at(plan.incast, d)]:
-        acc[OVER_BOUND] += 1
+    if length > 0 and plan.ready_queues and length > rack.near32[at(plan.incast, end_of(plan, word))]:
+        add_to(rack.counted, OVER_BOUND, 1)
     if length >= min(LONGEST, LENGTH - 7 - 2 * plan.channels):
         acc[STOP] |= TOO_LONG
     return waiting
@@ -1248,13 +1229,15 @@ def turn_of(plan, p):
 
 
 @device
-def arrive(plan, rack, j, home, last, f, h, number, slot, acc):
-    """Deliver a cell of flow f and pair h to its end, node j; flows and pairs end.
+def arrive(plan, rack, j, k, home, slot, acc):
+    """Deliver the cell of the k-th channel to its end, node j; flows and pairs end.
 
-    home, last: see `take_in`.
+    home: see `relay`.
     """
-    u32, u64, flows, near32, r = rack.u32, rack.u64, rack.flows, rack.near32, h * TARGET_WORDS
-    close64 = rack.kept64
+    u32, u64, flows, near32, close64 = rack.u32, rack.u64, rack.flows, rack.near32, rack.kept64
+    h = np.int64(np.int32(rack.kept32[kept32(plan, k, ABOUT)])) - plan.queues
+    r, word = h * TARGET_WORDS, close64[kept64(plan, k, CELL)]
+    f, number = np.int64(flow_of(plan, word)), seq_of(plan, word)
     got, only = close64[kept64(plan, home, GOT)], close64[kept64(plan, home, FLOWS)]
     acc[DELIVERED] += 1
     astray, due = reorder(plan, rack, h, number, got & _LOW, only >> _32 & _31_BITS)
@@ -1268,8 +1251,7 @@ def arrive(plan, rack, j, home, last, f, h, number, slot, acc):
         flows[of(DELIVER, f * FLOW_WORDS)] = left
     got, only = np.uint64(due) | np.uint64(lacks) << _32, only & ~_ASTRAY | np.uint64(astray) << _32
     close64[kept64(plan, home, GOT)], close64[kept64(plan, home, FLOWS)] = got, only
-    if last:
-        put_both(u64, of(plan.ends + WANTED, r), got, only)
+    put_both(u64, of(plan.ends + WANTED, r), got, only)
     if left == 0:
         flows[of(FINISH, f * FLOW_WORDS)], flows[of(FINISH + 1, f * FLOW_WORDS)] = slot, slot >> 32
         add_to(rack.counted, FINISHED, 1)
