@@ -135,3 +135,11 @@ def test_the_command_prints_intervals(quick, capsys):
     main(["figure", "shoal/9", "--seeds", "1,2", "--json"])
     data = json.loads(capsys.readouterr().out)
     assert data["seeds"] == [1, 2] and len(data["spread"]) == 2 and "gbps" in data["spread"][0]
+
+
+@pytest.mark.parametrize("name", ["weft/seeds", "weft/map"])
+def test_a_figure_about_the_spread_of_seeds_wants_two(name, tmp_path):
+    with pytest.raises(BadInput) as said:
+        answer(name, folder=tmp_path, seeds=(1,))
+    assert str(said.value) == "seeds must be at least 2, of whose spread this figure speaks, not 1"
+    assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import inspect
 import math
 from dataclasses import replace
 
-from weft.errors import BadInput, WeftError
+from weft.errors import BadInput, WeftError, require
 from weft.metrics.statistics import estimate
 from weft.study import Runs
 
@@ -20,6 +20,8 @@ GOOD = ("reproduced", "consistent")  # the second is what is left where seeds di
 
 def tables(module, scale, seeds, folder=None, **running) -> tuple[list[list[dict]], list[str]]:
     """A table for each seed, or one for all of a figure that pools them; and the fingerprints of the runs."""
+    fewest = getattr(module, "FEWEST_SEEDS", 1)  # of which it can say what it says
+    require(len(seeds) >= fewest, "seeds", f"at least {fewest}, of whose spread this figure speaks", len(seeds))
     if "seed" in inspect.signature(module.study).parameters:  # what is run depends on the seed
         runs = [module.study(scale, seed=seed).run(folder, **running) for seed in seeds]
         return [module.measure(one) for one in runs], _prints(runs)

@@ -9,7 +9,7 @@ from weft.papers.shoal import rack
 from weft.papers.weft import seeds
 from weft.study import Study
 
-COLUMNS = seeds.COLUMNS
+COLUMNS, FEWEST_SEEDS = seeds.COLUMNS, seeds.FEWEST_SEEDS
 SERIES = (Series("load", "p99_us", "rack"), Series("load", "p99.9_us", "rack"))
 
 
