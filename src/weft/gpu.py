@@ -140,8 +140,7 @@ class Line:
             while self.waiting:
                 self.step()
         except Interrupted:
-            for place in self.waiting:
-                place.session.keep()
+            self.keep()
             raise
         except (WeftError, KeyboardInterrupt):
             raise
@@ -150,6 +149,14 @@ class Line:
                 f"the GPU failed ({type(error).__name__}: {error}): runs that are done are kept, and the same command, "
                 "or the processor, goes on from there"
             ) from None
+
+    def keep(self) -> None:
+        """Write a checkpoint of every run: fetched one after the other, written side by side."""
+        for first in range(0, len(self.waiting), AT_A_TIME):
+            some = self.waiting[first : first + AT_A_TIME]
+            for place in some:
+                place.run.settle()
+            list(self.each(lambda place: place.session.keep(), some))
 
     def enter(self, place) -> None:
         """Take one more, onto the device if there is a place for it in arrays that are large enough."""
