@@ -11,6 +11,7 @@ from weft.fabrics.crossbar import Crossbar, bounds, reference
 from weft.fabrics.crossbar.state import Count
 from weft.units import Gbps, ns
 from weft.workload.arrivals import Poisson
+from weft.workload.flows import Flows
 from weft.workload.traffic import Bernoulli, Diagonal, HotOutput, Multicast, OnOff, Unbalanced
 
 UNBOUNDED = 10**6
@@ -160,6 +161,19 @@ def test_a_run_thawed_from_its_arrays_goes_on_as_if_nothing_had_happened():
         thawed.advance()
         assert thawed.observe().fingerprint == whole.fingerprint
         assert len(frozen["run.cells"]) < len(run.state.cells)
+
+
+@pytest.mark.parametrize("scheduler", ["ccf", "lihp"])
+def test_an_emulating_switch_is_thawed_after_more_slots_than_it_keeps_cells(scheduler):
+    """It keeps the slot in which the last cell of an output is due, however late that is."""
+    fabric, late = Crossbar(ports=4, buffers="cioq", scheduler=scheduler), 5000
+    flows = Flows.of(nodes=4, src=[0, 1], dst=[1, 2], size=300, start=[0, late * fabric.slot])
+    run = fabric.prepare(flows, seed=1)
+    run.advance(until=(late + 3) * fabric.slot)
+    assert run.slot > late > len(run.state.cells)
+    thawed = fabric.thaw(flows, {name: array.copy() for name, array in run.freeze().items()}, seed=1)
+    thawed.advance()
+    assert thawed.observe().fingerprint == carry(fabric, flows)[2].fingerprint
 
 
 def test_the_watcher_is_called_between_strides():

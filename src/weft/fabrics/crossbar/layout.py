@@ -239,7 +239,9 @@ def limits(fabric, s: CrossbarState, given: dict[str, np.ndarray]):
     yield "local", given["local"], 0, n * n
     yield "pointer", given["pointer"], 0, n
     if fabric.algorithm in ("ccf", "lihp"):
-        yield "turn", given["turn"], NOBODY, max(p, n)
+        first, oldest, newest, due, ahead, sending = given["turn"].reshape(6, n)
+        yield "turn", np.concatenate((first, oldest, newest, ahead, sending)), NOBODY, max(p, n)
+        yield "due", due, NOBODY, 1 << 62
         yield "lists", given["lists"], -(1 << 62), 1 << 62
     yield "sets", bits_beyond(given["idle"], n), 0, 0
     for name in ("want", "given"):
