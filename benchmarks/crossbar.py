@@ -29,6 +29,7 @@ CASES = [  # ports, options, slots, slots per second expected
     (64, {"buffers": "hierarchical"}, 10_000, None),
     (64, {"buffers": "gcq"}, 10_000, None),
     (64, {"buffers": "oq"}, 60_000, None),
+    (64, {"buffers": "load-balanced"}, 60_000, None),
     (64, {"buffers": "cioq", "scheduler": "ccf"}, 5_000, None),
 ]
 

@@ -17,7 +17,7 @@ SMALL = {
         weft.Crossbar(ports=8),
         *(
             weft.Crossbar(ports=8, buffers=buffers)
-            for buffers in ("fifo", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq")
+            for buffers in ("fifo", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq", "load-balanced")
         ),
         weft.Crossbar(ports=8, buffers="cioq", scheduler="ccf"),
     ],
@@ -87,7 +87,7 @@ LOSING = {  # flows too, because nobody sends again what is lost, or because an 
     "crossbar": [
         *(
             weft.Crossbar(ports=8, buffers=buffers, depth=1, flow_control=False)
-            for buffers in ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq")
+            for buffers in ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq", "load-balanced")
         ),
         weft.Crossbar(ports=8, buffers="cioq", scheduler="ccf", depth=1, flow_control=False),
     ],

@@ -31,6 +31,7 @@ def fullest(fabric):
         (weft.Packet(hosts=16, transport="tcp"), "to h2"),
         (weft.Crossbar(ports=8, buffers="oq"), "output 2"),
         (weft.Crossbar(ports=8, buffers="gcq"), "output 2"),
+        (weft.Crossbar(ports=8, buffers="load-balanced"), "middle port 2"),
         (weft.Crossbar(ports=8, buffers="cicq", depth=2), "crosspoints to output 2"),
         (weft.Torus(dimensions=(3, 3), transport="tcp:rto_min=300us", link=10 * Gbps), "to 2"),
     ],

@@ -151,7 +151,7 @@ def test_a_run_in_two_halves_is_the_run():
 
 
 def test_a_run_thawed_from_its_arrays_goes_on_as_if_nothing_had_happened():
-    for options in ({"buffers": "gcq"}, {"buffers": "cioq", "scheduler": "ccf"}, {}):
+    for options in ({"buffers": "gcq"}, {"buffers": "cioq", "scheduler": "ccf"}, {"buffers": "load-balanced"}, {}):
         fabric = Crossbar(ports=4, **options)
         drawn, _, whole = carry(fabric, Bernoulli(load=0.95, slots=1500))
         run = fabric.prepare(drawn, seed=1)
@@ -160,6 +160,7 @@ def test_a_run_thawed_from_its_arrays_goes_on_as_if_nothing_had_happened():
         thawed = fabric.thaw(drawn, frozen, seed=1)
         thawed.advance()
         assert thawed.observe().fingerprint == whole.fingerprint
+        assert thawed.observe().sections == whole.sections
         assert len(frozen["run.cells"]) < len(run.state.cells)
 
 
@@ -268,7 +269,7 @@ def test_a_scheduler_that_is_not_needed_is_pointed_out():
         (lambda: Crossbar(ports=8, scheduler="ccf"), "scheduler must be one of islip, rrm, pim, drrm, wavefront, lqf, "
          "ocf, mwm, msm with voq buffers, not 'ccf'"),
         (lambda: Crossbar(ports=8, buffers="queue"),
-         "buffers must be one of fifo, voq, shared, cioq, cicq, hierarchical, gcq, oq, not 'queue'"),
+         "buffers must be one of fifo, voq, shared, cioq, cicq, hierarchical, gcq, oq, load-balanced, not 'queue'"),
         (lambda: Crossbar(ports=8).prepare(Bernoulli(load=0.5).draw(nodes=4)),
          "demand must be drawn for the 8 nodes of the fabric, not 4"),
         (lambda: Crossbar(ports=8, flow_control=True).prepare(Multicast(load=0.5).draw(nodes=8)),

@@ -80,5 +80,6 @@ def test_what_a_device_cannot_carry_is_named():
 
     assert said() is None
     assert said(buffers="cioq", scheduler="ccf") == "the scheduler ccf runs on the processor"
+    assert said(buffers="load-balanced") == "load-balanced buffers run on the processor"
     assert said(Multicast(load=0.5, fanout=2, slots=50)) == "multicast runs on the processor"
     assert "several cells come in a slot" in said(Bernoulli(load=1.5, slots=50), flow_control=True)

@@ -12,7 +12,7 @@ from weft.fabrics.crossbar.state import Count, Level
 from weft.workload.flows import Flows
 from weft.workload.traffic import Bernoulli, Diagonal, HotOutput, LogDiagonal, Multicast, OnOff, Unbalanced
 
-KINDS = ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq")
+KINDS = ("fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq", "load-balanced")
 EMULATING = ("ccf", "lihp")  # output queueing
 SLOTS = st.integers(1, 60)
 LOADS = st.sampled_from([0.3, 0.7, 0.9, 1.0])
@@ -61,7 +61,7 @@ def agree(fabric, traffic, seed):
     waited = [slot - born for slot, _, _, born in twin.moves]
     assert seen.sections["delay_slots"]["max"] == (max(waited) if waited else None)
     assert seen.sections["delay_slots"]["mean"] == (sum(waited) / len(waited) if waited else None)
-    assert count[Count.OVERDUE] == twin.overdue
+    assert (count[Count.OVERDUE], count[Count.OUT_OF_ORDER]) == (twin.overdue, twin.out_of_order)
     assert not any(seen.monitors.values())
     return drawn, state, seen, twin
 
@@ -79,7 +79,7 @@ def test_kernel_moves_the_same_cells_as_the_reference(fabric, traffic, seed):
 @given(
     switches(buffers=["fifo"], schedulers=["eslip", *SCHEDULERS])
     | switches(buffers=["shared"])
-    | switches(buffers=["voq", "cioq", "cicq", "hierarchical", "gcq", "oq"], flow_control=[None]),
+    | switches(buffers=["voq", "cioq", "cicq", "hierarchical", "gcq", "oq", "load-balanced"], flow_control=[None]),
     st.builds(Multicast, load=LOADS, fanout=st.just(2), slots=SLOTS),
     st.integers(0, 2**32),
 )
@@ -135,6 +135,7 @@ def test_ports_beyond_one_word_move_the_same_cells_as_the_reference():
     for options in (
         {"ports": 65}, {"ports": 130, "iterations": 3}, {"ports": 70, "scheduler": "pim"},
         {"ports": 66, "buffers": "cicq"}, {"ports": 70, "scheduler": "rrm"}, {"ports": 68, "scheduler": "drrm"},
+        {"ports": 67, "buffers": "load-balanced"},
     ):  # fmt: skip
         agree(Crossbar(**options), Bernoulli(load=0.9, slots=12), 3)
 

@@ -58,6 +58,17 @@ def output_queue_wait(ports: int, load: float) -> float:
     return (ports - 1) / ports * load / (2 * (1 - load))
 
 
+def load_balanced_delay(ports: int, load: float) -> float:
+    """Mean delay in slots of a load-balanced switch under uniform Bernoulli traffic, exactly.
+
+    A cell for output j comes to a middle port in any slot by chance load / N, whoever it is from, and every N-th slot
+    one of them leaves. Seen after these, the queue is that of `output_queue_wait`, Q' = max(Q + B(N, load / N) - 1, 0)
+    with mean (N - 1) / N load^2 / (2 (1 - load)); in between it grows by load / N a slot. So says Little's theorem
+    (N - 1) / (2 (1 - load)), and a slot more because no cell leaves a memory in the slot in which it came.
+    """
+    return (ports - 1) / (2 * (1 - load)) + 1
+
+
 def pim_match(ports: int) -> float:
     """Share of ports that one iteration of PIM matches when every queue has cells: 1 - (1 - 1/N)^N."""
     return 1 - (1 - 1 / ports) ** ports

@@ -35,9 +35,10 @@ class Crossbar(Fabric):
     on_gpu = "weft.fabrics.crossbar.gpu.switches"
 
     ports: int = param(help="inputs, and as many outputs")
-    buffers: Literal["fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq"] = param(
+    buffers: Literal["fifo", "voq", "shared", "cioq", "cicq", "hierarchical", "gcq", "oq", "load-balanced"] = param(
         "voq", "where cells wait: at inputs (fifo, voq, shared), also at outputs (cioq), at crosspoints (cicq), "
-        "in sub-switches (hierarchical, gcq), or at outputs alone (oq)"
+        "in sub-switches (hierarchical, gcq), at outputs alone (oq), or between two crossbars that turn by themselves "
+        "(load-balanced)"
     )  # fmt: skip
     scheduler: (
         Literal["islip", "rrm", "pim", "drrm", "wavefront", "lqf", "ocf", "mwm", "msm", "eslip", "ccf", "lihp", "rr"]
@@ -66,7 +67,7 @@ class Crossbar(Fabric):
 
     def __post_init__(self):
         require(2 <= self.ports <= MOST_PORTS, "ports", f"from 2 to {MOST_PORTS}", self.ports)
-        kinds = (*MATCHED, "cicq", "hierarchical", "gcq", "oq")
+        kinds = (*MATCHED, "cicq", "hierarchical", "gcq", "oq", "load-balanced")
         require(self.buffers in kinds, "buffers", f"one of {', '.join(kinds)}", self.buffers)
         require(self.iterations >= 1, "iterations", "at least 1", self.iterations)
         for name in ("depth", "crosspoint", "inner", "output", "cell", "link", "cycle"):
@@ -112,7 +113,7 @@ class Crossbar(Fabric):
         """The scheduler in use: the one asked for, if the buffers need a matching."""
         if self.buffers in MATCHED:
             return self.scheduler or "islip"
-        return "none" if self.buffers == "oq" else "rr"
+        return "none" if self.buffers in ("oq", "load-balanced") else "rr"
 
     @property
     def slot(self) -> int:
@@ -159,6 +160,8 @@ class Crossbar(Fabric):
                 Stage("written with the fast clock", 1, fast),
                 Stage("into the slow clock", self.crossing, t),
             )
+        if self.buffers == "load-balanced":
+            return (Stage("memory of the middle port", 1, t),)
         iterative = self.algorithm not in ("wavefront", "mwm", "msm", "eslip", "none", "rr", "ccf", "lihp")
         return (
             Stage("memory of the input", self.memory_cycles if self.buffers == "shared" else 1, t),
@@ -184,7 +187,7 @@ class Crossbar(Fabric):
     @property
     def least_delay(self) -> int:
         """Slots of delay that the simulator counts for a cell that never waits."""
-        if self.buffers in ("cicq", "hierarchical"):
+        if self.buffers in ("cicq", "hierarchical", "load-balanced"):
             return 1
         if self.buffers == "gcq":
             return min(
@@ -242,7 +245,7 @@ class Crossbar(Fabric):
         return CrossbarRun(self, demand, seed)
 
     def queues(self):
-        """Inputs, with all their queues, and what lies behind them for each output."""
+        """Inputs, or middle ports, with all their queues, and what lies behind them for each output."""
         from weft.fabrics.crossbar import layout
 
         return layout.places(self)
@@ -269,6 +272,8 @@ class Crossbar(Fabric):
             yield "latency", f"{show_number(latency['mean'])} ns mean, {show_number(latency['unloaded'])} unloaded"
         if summary["memory_cells"] is not None:
             yield "memory", f"{show_number(summary['memory_cells']['max'])} cells in the fullest at most"
+        if "out_of_order" in summary:
+            yield "order", f"{show_number(summary['out_of_order'])} cells left after one that came later"
         if scheduler["iterations_mean"] is not None:
             mean, most = show_number(scheduler["iterations_mean"]), show_number(scheduler["iterations_max"])
             yield "scheduler", f"{scheduler['name']}, {mean} iterations to a matching, {most} at most"

@@ -13,7 +13,7 @@ MOST = 200_000  # cells that the twin is asked to carry
 PLACES = {  # attribute of a switch -> what its queues are called, by their indices
     "queues": ("input {0}", "input {0}, queue {1}"), "lists": ("input {0}",), "outputs": ("output {0}",),
     "crosspoints": ("", "crosspoint {0}.{1}"), "buffers": ("", "row {0}, buffer of output {1}"),
-    "pointers": ("", "memory {0}, queue to {1}"),
+    "pointers": ("", "memory {0}, queue to {1}"), "middle": ("", "middle port {0}, queue to {1}"),
 }  # fmt: skip
 
 
@@ -89,7 +89,8 @@ class Followed:
         if number in self.at:
             where, since, first = self.at.pop(number)
             waited = slot - since
-            first_of = f"{first} of them as the first: not chosen, or no room ahead"
+            held = "not its turn" if where.startswith("middle port") else "not chosen, or no room ahead"
+            first_of = f"{first} of them as the first: {held}"
             why = f"waited {waited} slots, {first_of}" if waited else "at once"
             self.tell(slot, number, "left", where, why)
 

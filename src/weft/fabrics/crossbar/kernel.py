@@ -370,7 +370,7 @@ def emulated(state, stop):
 
 @bare
 def staged(state, stop):
-    """Run buffers without a matching until slot `stop`: output queues, crosspoints, sub-switches."""
+    """Run buffers without a matching until slot `stop`: output queues, crosspoints, middle ports, sub-switches."""
     s, p = state, state.plan
     buffers, n, group, depth = p[Plan.BUFFERS], p[Plan.PORTS], p[Plan.GROUP], p[Plan.DEPTH]
     multicast = p[Plan.FANOUT] > 1
@@ -390,6 +390,11 @@ def staged(state, stop):
             refusals = stages.admit_cicq(
                 number, n, depth, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue, s.want
             )
+        elif buffers == Buffers.LOAD_BALANCED:
+            stages.look_balanced(slot, n, s.queue, s.owner)
+            refusals = stages.admit_balanced(
+                number, slot, n, depth, s.came, s.refused, s.cells, s.info, s.free, s.level, s.queue
+            )
         else:
             visible = slot * p[Plan.UP] + p[Plan.WRITE]
             refusals = stages.admit_grouped(
@@ -404,6 +409,10 @@ def staged(state, stop):
                 n, p[Plan.INNER], s.cells, s.info, s.free, s.level, s.queue, s.everyone, s.want, s.given, s.filled,
                 s.idle, s.grant, s.accept, s.owner, s.mate, s.gone,
             )  # fmt: skip
+        elif buffers == Buffers.LOAD_BALANCED:
+            number = stages.step_balanced(
+                n, s.cells, s.info, s.free, s.level, s.queue, s.owner, s.newest, s.gone, s.count
+            )
         elif buffers == Buffers.HIERARCHICAL:
             number = stages.step_hierarchical(
                 n, group, p[Plan.OUTER], s.cells, s.info, s.ready, s.free, s.level, s.queue, s.grant, s.owner,

@@ -42,7 +42,7 @@ def queues(fabric) -> int:
     n, rows = fabric.ports, fabric.ports // fabric.group
     return {
         "fifo": n, "voq": n * n, "shared": n * n, "cioq": n * n + n, "cicq": 2 * n * n,
-        "hierarchical": 2 * n * rows, "gcq": 3 * n * rows, "oq": n,
+        "hierarchical": 2 * n * rows, "gcq": 3 * n * rows, "oq": n, "load-balanced": n * n,
     }[fabric.buffers]  # fmt: skip
 
 
@@ -59,6 +59,7 @@ def capacity(fabric, fanout: int) -> int | None:
         "hierarchical": n * rows * (depth + fabric.output),
         "gcq": n * rows * (depth + fabric.output) + sub,
         "oq": n * n * depth,
+        "load-balanced": n * n * depth,
     }[fabric.buffers]
 
 
@@ -128,6 +129,7 @@ def shapes(fabric, traffic) -> dict[str, tuple]:
         "local": (n * rows, _I8),
         "lists": ((p if emulating else 1, 7), _I8),
         "turn": (6 * n, _I8),
+        "newest": (n * n if fabric.buffers == "load-balanced" else 1, _I8),
         "gone": ((4, n), _U8),
         "flow_src": (f, _I8),
         "flow_dst": (f, _I8),
@@ -170,6 +172,7 @@ def state(fabric, traffic, seed: int) -> CrossbarState:
     for column in (s.burst, s.active, s.before, s.owner, s.mate):
         column[:] = NOBODY
     s.turn[:] = NOBODY
+    s.newest[:] = NOBODY
     s.turn[4 * n : 5 * n] = 0
     s.everyone[:] = full(n)
     s.came[TAG] = NO_TAG
@@ -223,7 +226,8 @@ def limits(fabric, s: CrossbarState, given: dict[str, np.ndarray]):
         yield name, given[name], NOBODY, f
     for name in ("flow_left", "flow_due", "freed", "count", "delay", "rounds"):
         yield name, given[name], 0, 1 << 62
-    yield "used", given["used"], NOBODY, 1 << 62
+    for name in ("used", "newest"):
+        yield name, given[name], NOBODY, 1 << 62
     yield "clock", given["clock"], 0, 1 << 62
     yield "queue", table[:, :LENGTH], 0, fresh - 1
     yield "lengths", table[:, LENGTH], 0, p
@@ -254,7 +258,7 @@ def _fill(plan, fabric, traffic, waits, inside):
     n = fabric.ports
     depth = fabric.queue_depth
     registers = n // fabric.group if fabric.pipeline is None else fabric.pipeline
-    plan[Plan.PORTS], plan[Plan.BUFFERS] = n, Buffers[fabric.buffers.upper()]
+    plan[Plan.PORTS], plan[Plan.BUFFERS] = n, Buffers[fabric.buffers.upper().replace("-", "_")]
     plan[Plan.SCHEDULER], plan[Plan.ITERATIONS] = Scheduler[fabric.algorithm.upper()], fabric.iterations
     plan[Plan.DEPTH], plan[Plan.CAPACITY] = depth, depth * n
     plan[Plan.INNER] = fabric.inner * fabric.group if fabric.buffers == "gcq" else fabric.crosspoint
@@ -297,11 +301,12 @@ def depths(fabric) -> list[tuple[int, int | None]]:
         "hierarchical": [(n * rows, depth), (n * rows, fabric.output)],
         "gcq": [(n * rows, depth), (n * rows, None), (n * rows, fabric.output)],
         "oq": [(n, n * depth)],
+        "load-balanced": [(n * n, depth)],
     }[fabric.buffers]  # fmt: skip
 
 
 def queued(fabric, s: CrossbarState) -> np.ndarray:
-    """Cells in the queues of each input, then in what lies behind them for each output: see `places`."""
+    """Cells in the queues of each input or middle port, then in what lies behind for each output: see `places`."""
     lengths, n, first, found = s.queue.reshape(-1, 4)[:, LENGTH].astype(np.int64), fabric.ports, 0, []
     for k, (count, _) in enumerate(depths(fabric)):
         some = lengths[first : first + count]
@@ -316,8 +321,9 @@ def places(fabric) -> list[str]:
     """Names of what `queued` counts."""
     behind = {"cioq": ["output"], "cicq": ["crosspoints to"], "hierarchical": ["buffers of"],
               "gcq": ["memories to", "buffers of"]}.get(fabric.buffers, [])  # fmt: skip
-    kinds = ["output" if fabric.buffers == "oq" else "input", *behind]
-    return [f"{kind} {'output ' if ' ' in kind else ''}{port}" for kind in kinds for port in range(fabric.ports)]
+    first = {"oq": "output", "load-balanced": "middle port"}.get(fabric.buffers, "input")
+    kinds = [first, *(f"{kind} output" if " " in kind else kind for kind in behind)]
+    return [f"{kind} {port}" for kind in kinds for port in range(fabric.ports)]
 
 
 def too_deep(fabric, s: CrossbarState) -> int:

@@ -21,7 +21,7 @@ class Cell:
     outputs: tuple[int, ...]
     born: int
     flow: int | None = None
-    ready: int = 0  # fast cycle from which the next stage sees it
+    ready: int = 0  # fast cycle, or slot, from which the next stage sees it
     due: int = 0  # slot in which an output-queued switch would send it
 
     def copy(self, j):
@@ -44,6 +44,7 @@ class Log:
     longest: int = 0  # cells in one queue
     iterations: list = field(default_factory=list)  # of every matching, how many found something
     overdue: int = 0  # cells sent later than an output-queued switch would have
+    out_of_order: int = 0  # cells sent after one that came later from their input for their output
     finish: dict = field(default_factory=dict)  # flow -> slot
 
     @property
@@ -295,6 +296,42 @@ class Cicq(Switch):
         return out
 
 
+class LoadBalanced(Switch):
+    """Two crossbars that turn by themselves, and between them middle ports with a queue per output.
+
+    The first spreads the cells of an input over all middle ports, the second joins each of them to every output in
+    turn; nothing is decided.
+    """
+
+    def setup(self):
+        self.middle = [[deque() for _ in range(self.n)] for _ in range(self.n)]
+        self.newest = {}  # (i, j) -> when the youngest cell that left had come
+
+    def admit(self, cell, slot):
+        refused = 0
+        queues = self.middle[(cell.i + slot) % self.n]
+        for j in cell.outputs:
+            if len(queues[j]) < self.depth:
+                copy = cell.copy(j)
+                copy.ready = slot + 1
+                self.append(queues[j], copy)
+            else:
+                refused += 1
+        return refused
+
+    def step(self, slot):
+        out = []
+        for m, queues in enumerate(self.middle):
+            queue = queues[(m - slot) % self.n]
+            if queue and queue[0].ready <= slot:
+                out.append(queue.popleft())
+        for cell in out:
+            newest = self.newest.get((cell.i, cell.j), cell.born)
+            self.log.out_of_order += cell.born < newest
+            self.newest[cell.i, cell.j] = max(newest, cell.born)
+        return out
+
+
 class Hierarchical(Switch):
     """Sub-switches (r, c) that join the inputs of row r to the outputs of column c."""
 
@@ -398,7 +435,7 @@ class Gcq(Hierarchical):
 
 KINDS = {
     "fifo": Fifo, "voq": Voq, "shared": Shared, "cioq": Cioq, "oq": Oq, "cicq": Cicq, "hierarchical": Hierarchical,
-    "gcq": Gcq,
+    "gcq": Gcq, "load-balanced": LoadBalanced,
 }  # fmt: skip
 
 

@@ -183,6 +183,8 @@ class CrossbarRun(Run):
         }
         if fabric.algorithm in EMULATING:
             sections["later_than_output_queued"] = int(c[Count.OVERDUE])
+        if fabric.buffers == "load-balanced":
+            sections["out_of_order"] = int(c[Count.OUT_OF_ORDER])
         finish = np.empty(0, np.int64)
         received = np.empty(0, np.int64)
         if self.with_flows:

@@ -28,7 +28,7 @@ from weft.fabrics.crossbar.state import IN, OUT, STAMP, TAG, Buffers, Count, Pla
 
 _0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-_MEMORY, _CLASHES = int(Count.MEMORY), int(Count.CLASHES)
+_MEMORY, _CLASHES, _OUT_OF_ORDER = int(Count.MEMORY), int(Count.CLASHES), int(Count.OUT_OF_ORDER)
 
 
 @part
@@ -282,6 +282,49 @@ def step_cicq(n, inner, cells, info, free, level, queue, everyone, want, given, 
             given[i * per_set + (j >> 6)] &= ~bit(j)
         if length(i * n + j, queue) == 0:
             want[i * per_set + (j >> 6)] &= ~bit(j)
+    return left
+
+
+# Two crossbars that turn by themselves: in slot t the first joins input i to middle port i + t, the second joins middle
+# port m to output m - t, both modulo n. Queue m * n + j holds what middle port m has for output j.
+
+
+@part
+def look_balanced(slot, n, queue, owner):
+    """Write the output to which every middle port sends in this slot, or NOBODY: cells that come now stay a slot."""
+    for m in range(n):
+        j = (m - slot) % n
+        owner[m] = j if length(m * n + j, queue) > 0 else NOBODY
+
+
+@part
+def admit_balanced(number, slot, n, depth, came, refused, cells, info, free, level, queue):
+    refusals = 0
+    for a in range(number):
+        i, j = np.int64(came[IN, a]), np.int64(came[OUT, a])
+        q = (i + slot) % n * n + j
+        if length(q, queue) < depth:
+            push(q, came[STAMP, a], label(i, j, came[TAG, a]), cells, info, free, level, queue)
+        else:
+            refused[refusals] = a
+            refusals += 1
+    return refusals
+
+
+@part
+def step_balanced(n, cells, info, free, level, queue, owner, newest, gone, count):
+    """Every middle port sends the first cell that it had for its output."""
+    left = 0
+    for m in range(n):
+        j = owner[m]
+        if j == NOBODY:
+            continue
+        c = pop(m * n + j, cells, free, level, queue)
+        i, came = input_of(c, info), stamp_of(c, cells)
+        count[_OUT_OF_ORDER] += np.int64(came < newest[i * n + j])
+        newest[i * n + j] = max(newest[i * n + j], came)
+        depart(left, i, j, c, cells, info, gone)
+        left += 1
     return left
 
 

@@ -19,6 +19,7 @@ class Buffers(IntEnum):
     HIERARCHICAL = 5
     GCQ = 6
     OQ = 7
+    LOAD_BALANCED = 8
 
 
 class Plan(IntEnum):
@@ -78,6 +79,7 @@ class Count(IntEnum):
     OVERDUE = 10  # cells sent after the slot in which an output-queued switch would have sent them
     FINISHED = 11  # flows that have been delivered
     HEAPED = 12  # flows that are released and wait for their moment
+    OUT_OF_ORDER = 13  # cells that left after one that came later from their input for their output
 
 
 class Level(IntEnum):
@@ -140,6 +142,7 @@ class CrossbarState(NamedTuple):
     local: np.ndarray  # int64  pointers of sub-switches
     lists: np.ndarray  # (p, 7) int64  of an emulating switch: see emulation.py
     turn: np.ndarray  # (6 n,) int64  likewise
+    newest: np.ndarray  # int64 [i, j]  slot in which the youngest cell that left had come, where cells overtake
     # what leaves
     gone: np.ndarray  # (4, n) uint64 [IN | OUT | TAG | STAMP, k]  cells that leave in this slot
     # flows

@@ -23,6 +23,8 @@ ONE_AFTER_ANOTHER = ("mwm", "msm", *EMULATING)  # schedulers in which a step dep
 
 def refusal(fabric, demand) -> str | None:
     """Why a device cannot carry this over a switch, or None."""
+    if fabric.buffers == "load-balanced":
+        return "load-balanced buffers run on the processor"
     if fabric.algorithm in ONE_AFTER_ANOTHER:
         return f"the scheduler {fabric.algorithm} runs on the processor"
     if demand.waiting:

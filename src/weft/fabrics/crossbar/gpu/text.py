@@ -24,7 +24,7 @@ from weft.fabrics.crossbar.state import HEAD, LENGTH, NO_TAG, TAIL, Buffers, Cou
 NOBODY = -1
 _0, _1, _16, _32 = (np.uint64(k) for k in (0, 1, 16, 32))
 _ALL, _LOW, _PORT, _NO_TAG = np.uint64(2**64 - 1), np.uint64(2**32 - 1), np.uint64(2**16 - 1), np.uint64(NO_TAG)
-FIFO, VOQ, SHARED, CIOQ, CICQ, HIERARCHICAL, GCQ, OQ = (int(one) for one in Buffers)
+FIFO, VOQ, SHARED, CIOQ, CICQ, HIERARCHICAL, GCQ, OQ, *_REFUSED = (int(one) for one in Buffers)
 ISLIP, RRM, PIM, DRRM, WAVEFRONT = int(S.ISLIP), int(S.RRM), int(S.PIM), int(S.DRRM), int(S.WAVEFRONT)
 LQF, OCF = int(S.LQF), int(S.OCF)
 BURSTS, FLOWS = int(Kind.BURSTS), int(Kind.FLOWS)
