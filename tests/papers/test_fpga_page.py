@@ -21,7 +21,7 @@ def run(figure, wanted):
     return measure([run for run in figure.study("small") if wanted(run.labels)])
 
 
-@pytest.mark.parametrize("name", ["islip, 1", "fifo", "shared", "cioq", "oq"])
+@pytest.mark.parametrize("name", ["islip, 1", "fifo", "shared", "cioq", "oq", "load-balanced"])
 def test_delays_against_load(name):
     columns, *rows = table("iSLIP has 100 % throughput")
     (said,) = [row[1:] for row in rows if row[0] == name]
