@@ -1,7 +1,8 @@
 """Where is a rack's tail? p99 of short flows over nodes, channels and load, each the mean over the seeds.
 
-The rack of §7.1 with other numbers of nodes and channels; slots are as long as their cells need. Runs stop as those of
-`weft/seeds` do.
+The rack of §7.1 with other numbers of nodes and channels; slots are as long as their cells need. Flows are as many for
+each node, so runs of one load last equally long: where more is offered than a rack carries, the tail grows with time.
+Runs stop as those of `weft/seeds` do.
 """
 
 from weft.papers import Claim, Series, at_paper_scale
@@ -14,18 +15,19 @@ SERIES = (Series("load", "p99_us", "rack"), Series("load", "p99.9_us", "rack"))
 
 
 def scaled(scale):
-    """(numbers of nodes, of channels, loads, flows, seeds)."""
+    """(numbers of nodes, of channels, loads, flows of a node, seeds)."""
     if at_paper_scale(scale):
-        return (64, 128, 256, 512), (1, 2, 4), (0.2, 0.6, 1.0), 50_000, 100
-    return (16, 32), (2, 4), (0.2, 0.6, 1.0), 750, 5
+        return (64, 128, 256, 512), (1, 2, 4), (0.2, 0.6, 1.0), 100, 100
+    return (16, 32), (2, 4), (0.2, 0.6, 1.0), 30, 5
 
 
 def study(scale="small"):
     """Every rack under every load, with every seed."""
     nodes, channels, loads, flows, many = scaled(scale)
+    points = [(n, c, load) for n in nodes for c in channels for load in loads]
     return Study(
-        fabrics=[rack(n, channels=c, slot=None) for n in nodes for c in channels],
-        workloads=[seeds.flows_of(load, flows) for load in loads], seeds=range(1, many + 1),
+        fabrics=[rack(n, channels=c, slot=None) for n, c, _ in points],
+        workloads=[seeds.flows_of(load, n * flows) for n, _, load in points], paired=True, seeds=range(1, many + 1),
         title="Shoal, nodes and channels",
     )  # fmt: skip
 
@@ -38,7 +40,7 @@ def draw(table):
     from weft.report.plots import panels
 
     rows = [{**row, "rack": f"{row['nodes']} x {row['channels']}"} for row in table]
-    what = f"p99 (µs) of {table[0]['flows']:,} flows, nodes x channels"
+    what = f"p99 (µs) of {table[0]['flows'] // table[0]['nodes']:,} flows a node, nodes x channels"
     title = f"Short flows: mean of {table[0]['seeds']} seeds"
     return panels(rows, x="load", ys=[], title=title, grid=(rows, "load", "rack", "p99_us", what))
 

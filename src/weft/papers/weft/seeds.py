@@ -98,11 +98,15 @@ def _rises(table):
 
 
 def _whole(table):
-    """Sizes are the seed's, so every row has had as many short flows; one that is left has lasted for the drain."""
-    least, most = (some(row["short"] for row in table) for some in (min, max))
+    """Sizes are the seed's, so rows of as many flows have had as many short ones; one that is left has lasted for the
+    drain."""
+    most: dict = {}
+    for row in table:
+        most[row["flows"]] = max(most.get(row["flows"], 0), row["short"])
+    left = sum(most[row["flows"]] - row["short"] for row in table)
     longest = max(row["short_max_us"] for row in table)
-    said = f"{most - least:,} of {most:,} short flows left, the slowest took {longest:.0f} of {DRAIN / us:.0f} us"
-    return least == most and longest < DRAIN / us, said
+    said = f"{left:,} of {sum(most[row['flows']] for row in table):,} short flows left, the slowest took {longest:.0f}"
+    return left == 0 and longest < DRAIN / us, f"{said} of {DRAIN / us:.0f} us"
 
 
 CLAIMS = [
