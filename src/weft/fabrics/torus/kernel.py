@@ -172,6 +172,12 @@ def begin_tcp(s, slot):
 TCP = Transport(begin=begin_tcp, receive=tcp.TCP.receive, fire=tcp.TCP.fire, pace=tcp.TCP.pace, room=tcp.TCP.room)
 
 
+@hot
+def _room(s):
+    """How many flows there is room for in the tables of those that are known, whatever they put on ports."""
+    return min((s.loads_size - s.used_loads) // s.ports_size - s.heard, s.entries_size - s.used_entries)
+
+
 @bare
 def advance_r2c2(world, until, budget):
     """Run R2C2: see `hosts.loop.advance`. GROW_FLOWS where the tables of known flows may not do for LEAST events.
@@ -181,7 +187,10 @@ def advance_r2c2(world, until, budget):
     s = world[0]
     why = np.int64(PAUSED)
     while budget > 0 and why == PAUSED:
-        room = min((s.loads_size - s.used_loads) // s.ports_size, s.entries_size - s.used_entries)
+        room = _room(s)
+        if room < min(budget, LEAST):
+            r2c2.lay_heard(s)
+            room = _room(s)
         if room < min(budget, LEAST):
             return np.int64(GROW_FLOWS)
         some = min(budget, room)

@@ -32,6 +32,7 @@ from weft.fabrics.torus.state import (
     FORGET,
     FREE,
     GONE,
+    HEARD,
     IDLE,
     KNOWN,
     TICK,
@@ -261,9 +262,8 @@ def on_known(s, e):
     if entry.state == GONE:
         _free_entry(s, e)
         return
-    entry.state = TOLD
-    lay(s, e)
-    water.add(s, e, 1)
+    entry.state = HEARD
+    s.heard += 1
     _stale(s)
     if s.chosen == 1:
         _choose_later(s)
@@ -279,6 +279,19 @@ def lay(s, e):
         s.used_loads += np.int64(entry.laid)
     if entry.spread == 0:
         entry.count = entry.laid
+
+
+@part
+def lay_heard(s):
+    """Lay out what is known of since the last computation; most flows have ended before the next one asks for it."""
+    if s.heard == 0:
+        return
+    for e in range(s.used_entries):
+        if entry_at(s, e).state == HEARD:
+            entry_at(s, e).state = TOLD
+            lay(s, e)
+            water.add(s, e, 1)
+    s.heard = 0
 
 
 @part
@@ -334,6 +347,7 @@ def _turn_some(s, draw, part):
 def on_choose(s):
     """Try some flows the other way, many at once or few, and keep what makes all rates together larger."""
     s.choosing = 0
+    lay_heard(s)
     count, parts = 0, 1
     for e in range(s.used_entries):
         count += 1 if entry_at(s, e).state == TOLD and entry_at(s, e).ended == 0 else 0
@@ -361,8 +375,12 @@ def on_choose(s):
 @part
 def forget(s, e):
     """Every node knows that a flow has ended."""
-    if entry_at(s, e).state == TOLD:
+    state = entry_at(s, e).state
+    if state == TOLD:
         water.add(s, e, -1)
+        _stale(s)
+    elif state == HEARD:
+        s.heard -= 1
         _stale(s)
     _free_entry(s, e)
 
@@ -371,6 +389,7 @@ def forget(s, e):
 def on_tick(s):
     """Compute the rates of all flows, and tell their senders."""
     s.ticking = s.stale = 0
+    lay_heard(s)
     water.pour(s)
     for e in range(s.used_entries):
         entry = entry_at(s, e)
@@ -394,7 +413,7 @@ def give_up(s, slot):
     e = sub_at(s, slot).pulled
     entry = entry_at(s, e)
     if entry.id == flow_at(s, slot).id and entry.ended == 0:  # else all is sent, and the entry may be another flow's
-        if entry.state == TOLD:
+        if entry.state == TOLD or entry.state == HEARD:
             forget(s, e)
         else:
             entry.state = GONE

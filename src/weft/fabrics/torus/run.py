@@ -157,9 +157,14 @@ class TorusRun(NetworkRun):
         if not self.own:
             return
         self._arrange()
-        self.widen(int((self.state.entries["state"] == st.TOLD).sum()))
+        self.widen(self._known)
         self.state.asked[:], self.state.crossing[:] = 0, 0
         kernel.reload(self.state.world)
+
+    @property
+    def _known(self):
+        """Flows that every node knows of."""
+        return int(np.isin(self.state.entries["state"], (st.TOLD, st.HEARD)).sum())
 
     def widen(self, flows):
         """Make room for what so many flows may put on links."""
@@ -186,7 +191,9 @@ class TorusRun(NetworkRun):
         yield "waypoint", given["waypoint"], -1, nodes - 1
         yield "used_entries", world["used_entries"], 0, many
         yield "free_entry", world["free_entry"], -1, many - 1
-        yield "used_loads", world["used_loads"], 0, loads
+        heard = int((entries["state"][: int(world["used_entries"][0])] == st.HEARD).sum())
+        yield "heard", world["heard"], heard, heard
+        yield "used_loads", world["used_loads"] + heard * len(given["ports"]), 0, loads
         for name, low, high in (
             ("slot", 0, slots - 1), ("src", 0, nodes - 1), ("dst", 0, nodes - 1), ("next", -1, many - 1),
             ("klass", 0, len(self.fabric.of_classes) - 1), ("weight", 0, max(self.fabric.weights)), ("first", 0, loads),
@@ -241,6 +248,6 @@ class TorusRun(NetworkRun):
                 "full_ports": int(world["frozen_ports"]),
                 "routes_tried": int(world["tried"]),
                 "routes_switched": int(world["switched"]),
-                "known_flows": int((self.state.entries["state"] == st.TOLD).sum()),
+                "known_flows": self._known,
             }
         return replace(seen, sections={**sections, "r2c2": told})

@@ -16,7 +16,8 @@ __all__ = ("ENTRY", "LOAD", "ONE", "TABLES", "WORLD", "TorusState")
 
 KNOWN, FORGET, TICK, CHOOSE = range(OWN_TIMER, OWN_TIMER + 4)  # R2C2: a start, an end is known; new rates, routes
 UNLIMITED = 1 << 62  # of a demand
-FREE, ANNOUNCED, TOLD, GONE = range(4)  # of an entry; GONE: given up before everybody knew
+# Of an entry. HEARD: known to all since the last computation, its loads not laid out yet; GONE: given up before that.
+FREE, ANNOUNCED, TOLD, GONE, HEARD = range(5)
 
 # A flow as R2C2's nodes know it. One cache line.
 ENTRY = np.dtype(
@@ -73,6 +74,7 @@ PLACES = (
     "ticking",  # 1 while a TICK event is on its way
     "choosing",  # 1 while a CHOOSE event is
     "stale",  # 1 if flows have come or gone since the last computation
+    "heard",  # entries that are HEARD
     "free_entry", "used_entries", "used_loads",
 )  # fmt: skip
 COUNTERS = ("abandoned", "crossed", "broadcasts", "lost_broadcasts", "computations", "frozen_ports")
