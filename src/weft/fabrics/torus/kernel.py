@@ -3,7 +3,7 @@
 import numpy as np
 
 from weft.engine import events
-from weft.engine.bits import prefetch, prefetch_at
+from weft.engine.bits import lowest, prefetch, prefetch_at
 from weft.engine.jit import bare, hot, part
 from weft.fabrics.network.kernel import prefetch_port
 from weft.fabrics.network.state import port_at
@@ -284,11 +284,16 @@ def arrange(world):
             mass_[line_[i]] = 0
     for src in range(s.twigs_size):
         for tree in range(s.trees):
-            row, last = twigs(s)[src, tree], 0
             for node in range(s.toward_size):
                 k = r2c2.twig(s, src, node, tree)
                 if k != events.NONE:
-                    row[last] = k
+                    mass_[k >> 6] |= 1 << (k & 63)
+            row, last = twigs(s)[src, tree], 0
+            for w in range((s.ports_size + 63) >> 6):  # in their order, in which they lie in memory
+                bits, mass_[w] = np.uint64(mass_[w]), 0
+                while bits != 0:
+                    row[last] = 64 * w + lowest(bits)
+                    bits &= bits - np.uint64(1)
                     last += 1
             row[s.toward_size - 1] = last
 
