@@ -4,8 +4,9 @@ import numpy as np
 
 from weft.engine import events
 from weft.engine.bits import lowest, prefetch, prefetch_at
-from weft.engine.jit import bare, hot, part
-from weft.fabrics.network.kernel import prefetch_port
+from weft.engine.jit import apart, bare, hot, part
+from weft.engine.memory import LINE
+from weft.fabrics.network.kernel import PORT_SIZE
 from weft.fabrics.network.state import port_at
 from weft.fabrics.network.switches import accept_fifo, fail, follow, repair, wire_time
 from weft.fabrics.torus import r2c2, water
@@ -35,7 +36,7 @@ from weft.fabrics.torus.state import (
 from weft.hosts import loop, tcp
 from weft.hosts.flow import Transport, close_slot
 from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network, none_waiting
-from weft.hosts.state import flow_at, lose, packet_at, rows
+from weft.hosts.state import SUB, TRAFFIC, flow_at, flows, lose, packet_at, rows
 
 __all__ = (
     "DONE",
@@ -56,6 +57,8 @@ __all__ = (
 
 GROW_FLOWS = 4  # why `advance_r2c2` returned, beside the reasons of `hosts.loop`
 LEAST = 64  # events for which there must be room
+LONG = 1 << 11  # flows that are under way from which on queues are long and no cache holds the flows
+SUB_SIZE, TRAFFIC_SIZE = SUB.itemsize, TRAFFIC.itemsize
 MASK, PORT_OF = 2, 4  # bytes of an entry of `toward`, of `port_of`
 
 
@@ -144,16 +147,40 @@ def one_path(s, src, dst):
     return 1
 
 
+@apart
+def look_farther(s):
+    """Do as much for the later packet, and for one due in the same bucket as this, where no cache holds them all."""
+    prefetch_next(s, s.later_row)
+    if s.first < s.last:
+        prefetch_next(s, events.following(s, 0))
+
+
+@hot
+def prefetch_next(s, r):
+    """Prefetch the packet behind packet r, and what its next node looks at: the mask, or at its last hop the flow."""
+    p = packet_at(s, r)
+    port = port_at(s, p.port)
+    prefetch(rows(s), np.int64(port.head))
+    prefetch_at(s.toward_at + MASK * (np.int64(p.dst) * s.toward_size + np.int64(port.to)))
+    if port.to == p.dst:
+        slot = np.int64(p.flow)
+        prefetch(flows(s), slot)
+        prefetch_at(s.subs_at + SUB_SIZE * slot + LINE)
+        prefetch_at(s.traffic_at + TRAFFIC_SIZE * np.int64(p.id))
+
+
 @hot
 def look_ahead(s):
     """Prefetch the port of a later packet, and of the next one the packet behind it, the mask it will ask for, and
     the ports of the node that it comes to."""
-    prefetch_port(s, np.int64(packet_at(s, s.later_row).port))
+    prefetch_at(s.ports_at + PORT_SIZE * np.int64(packet_at(s, s.later_row).port))
     p = packet_at(s, s.next_row)
     port = port_at(s, p.port)
     prefetch(rows(s), np.int64(port.head))
     prefetch_at(s.toward_at + MASK * (np.int64(p.dst) * s.toward_size + np.int64(port.to)))
     prefetch_at(s.port_of_at + PORT_OF * np.int64(port.to) * s.degree)
+    if s.used_slots >= LONG:
+        look_farther(s)
 
 
 NETWORK = Network(forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=look_ahead)
