@@ -16,7 +16,7 @@ A record such as `port` is a view of its row: assigning to its fields writes the
 import numpy as np
 
 from weft.engine import events
-from weft.engine.bits import prefetch
+from weft.engine.bits import either, prefetch
 from weft.engine.jit import hot, part
 from weft.engine.random import below, word
 from weft.fabrics.network.state import (
@@ -113,10 +113,10 @@ def accept_fifo(s, r, k, took):
     p.order = events.number(s)
     if port.packets == 0:
         events.enqueue(s, rows(s), r)
-    elif port.packets == 1:
-        port.head = port.tail = r
-    else:
-        packet_at(s, port.tail).next = r
+    else:  # without a branch for the first that waits: its own `next` means nothing while it is the last
+        first = port.packets == 1
+        port.head = either(first, r, np.int64(port.head))
+        packet_at(s, either(first, r, np.int64(port.tail))).next = r
         port.tail = r
     port.packets += 1
 
