@@ -377,6 +377,7 @@ class Torus(Hosted):
             "mark_chance": int(set_.mark_chance * (1 << 20)),
             "capacity_high": NEVER,
             "degree": grid.degree,
+            "ahead": own and not valiant,
             "valiant": valiant,
             "chosen": self.routing == "chosen",
             "choose": self.choose,

@@ -34,9 +34,9 @@ from weft.fabrics.torus.state import (
     waypoint,
 )
 from weft.hosts import loop, tcp
-from weft.hosts.flow import Transport, close_slot
+from weft.hosts.flow import PATHS, Transport, close_slot
 from weft.hosts.loop import DONE, GROW_ROWS, GROW_SLOTS, PAUSED, Network, none_waiting
-from weft.hosts.state import SUB, TRAFFIC, flow_at, flows, lose, packet_at, rows
+from weft.hosts.state import DATA, SUB, TRAFFIC, flow_at, flows, lose, packet_at, rows
 
 __all__ = (
     "DONE",
@@ -51,6 +51,7 @@ __all__ = (
     "mend",
     "pour",
     "reload",
+    "reroute",
     "spread",
     "survey",
 )
@@ -59,7 +60,7 @@ GROW_FLOWS = 4  # why `advance_r2c2` returned, beside the reasons of `hosts.loop
 LEAST = 64  # events for which there must be room
 LONG = 1 << 11  # flows that are under way from which on queues are long and no cache holds the flows
 SUB_SIZE, TRAFFIC_SIZE = SUB.itemsize, TRAFFIC.itemsize
-MASK, PORT_OF = 2, 4  # bytes of an entry of `toward`, of `port_of`
+MASK, PORT_OF, LINE_SIZE = 2, 4, 16  # bytes of an entry of `toward`, of `port_of`, of a row of `lines`
 
 
 @hot
@@ -88,15 +89,28 @@ def route(s, r, node):
     return np.int64(port_of(s)[np.uint64(node), ports >> (turn << np.uint64(2)) & np.uint64(15)])
 
 
+@hot
+def route_ahead(s, r, node):
+    """Choose the port by which packet r will leave `node`, which it comes to next: `echo`, of no other use here.
+
+    So it need not wait for its route when it arrives, and the port can be prefetched. `sent` keeps its path number for
+    `reroute`.
+    """
+    p = packet_at(s, r)
+    p.sent = p.path
+    p.echo = route(s, r, node)
+
+
 @part
-def pass_on(s, r, node):
-    """Pass packet r on from `node`."""
-    k = route(s, r, node)
+def put(s, r, k):
+    """Put packet r on port k, or lose it if k is NONE."""
     if k == events.NONE:
         s.drop_route += 1
         lose(s, r)
     else:
         port, p, at = port_at(s, k), packet_at(s, r), np.uint64(k)
+        if s.ahead == 1:
+            route_ahead(s, r, np.int64(port.to))
         busy = lines(s)[at, BUSY]
         idle = max(s.now - busy, 0)
         lines(s)[at, IDLE] += idle  # not in the port, whose count is a cache line away
@@ -119,7 +133,7 @@ def forward(s, r, host):
         there = way == host or toward(s)[way, host] != 0
         onward = way == p.dst or toward(s)[p.dst, way] != 0
         waypoint(s)[r] = way if there and onward else events.NONE
-    pass_on(s, r, host)
+    put(s, r, route(s, r, host))
 
 
 @part
@@ -137,7 +151,7 @@ def arrive(s, r):
     node = np.int64(port.to)
     if node == p.dst and (s.valiant == 0 or waypoint(s)[r] == events.NONE or waypoint(s)[r] == node):
         return True
-    pass_on(s, r, node)
+    put(s, r, np.int64(p.echo) if s.ahead == 1 else route(s, r, node))
     return False
 
 
@@ -156,12 +170,19 @@ def look_farther(s):
 
 
 @hot
+def prefetch_port(s, k):
+    """Prefetch what port k needs to take a packet."""
+    prefetch_at(s.ports_at + PORT_SIZE * k)
+    prefetch_at(s.lines_at + LINE_SIZE * k)
+
+
+@hot
 def prefetch_next(s, r):
-    """Prefetch the packet behind packet r, and what its next node looks at: the mask, or at its last hop the flow."""
+    """Prefetch the packet behind packet r, and what it needs itself: its next port, or at its last hop its flow."""
     p = packet_at(s, r)
     port = port_at(s, p.port)
     prefetch(rows(s), np.int64(port.head))
-    prefetch_at(s.toward_at + MASK * (np.int64(p.dst) * s.toward_size + np.int64(port.to)))
+    prefetch_port(s, np.int64(p.echo))
     if port.to == p.dst:
         slot = np.int64(p.flow)
         prefetch(flows(s), slot)
@@ -171,16 +192,19 @@ def prefetch_next(s, r):
 
 @hot
 def look_ahead(s):
-    """Prefetch the port of a later packet, and of the next one the packet behind it, the mask it will ask for, and
-    the ports of the node that it comes to."""
+    """Prefetch the port of a later packet, and of the next one the packet behind it, and its next port, or where that
+    is not known the mask it will ask for, and the ports of the node that it comes to."""
     prefetch_at(s.ports_at + PORT_SIZE * np.int64(packet_at(s, s.later_row).port))
     p = packet_at(s, s.next_row)
     port = port_at(s, p.port)
     prefetch(rows(s), np.int64(port.head))
-    prefetch_at(s.toward_at + MASK * (np.int64(p.dst) * s.toward_size + np.int64(port.to)))
-    prefetch_at(s.port_of_at + PORT_OF * np.int64(port.to) * s.degree)
-    if s.used_slots >= LONG:
-        look_farther(s)
+    if s.ahead == 1:
+        prefetch_port(s, np.int64(p.echo))
+        if s.used_slots >= LONG:
+            look_farther(s)
+    else:
+        prefetch_at(s.toward_at + MASK * (np.int64(p.dst) * s.toward_size + np.int64(port.to)))
+        prefetch_at(s.port_of_at + PORT_OF * np.int64(port.to) * s.degree)
 
 
 NETWORK = Network(forward=forward, arrive=arrive, waiting=none_waiting, paths=one_path, look_ahead=look_ahead)
@@ -285,6 +309,17 @@ def reload(world):
     for e in range(s.used_entries):
         if entry_at(s, e).state == TOLD:
             water.add(s, e, 1)
+
+
+@bare
+def reroute(world):
+    """Choose once more the ports of next hops that were chosen ahead: routes have changed."""
+    s = world[0]
+    for r in range(s.used):
+        p = packet_at(s, r)
+        if p.kind == DATA and 0 <= p.sent < PATHS:  # else a free row
+            p.path = p.sent
+            route_ahead(s, r, np.int64(port_at(s, p.port).to))
 
 
 @bare

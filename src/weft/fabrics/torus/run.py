@@ -48,7 +48,8 @@ class TorusRun(NetworkRun):
             for change in (kernel.cut, kernel.mend):
                 change.compile((typeof(world), types.int64))
             kernel.give_up.compile((typeof(world), types.boolean))
-            kernel.reload.compile((typeof(world),))
+            for change in (kernel.reload, kernel.reroute):
+                change.compile((typeof(world),))
 
     def step(self, until, budget):
         why = kernel.advance(self.fabric.settings.transport, self.state.world, until, budget)
@@ -160,6 +161,8 @@ class TorusRun(NetworkRun):
         self.widen(self._known)
         self.state.asked[:], self.state.crossing[:] = 0, 0
         kernel.reload(self.state.world)
+        if self.world["ahead"]:
+            kernel.reroute(self.state.world)
 
     @property
     def _known(self):
@@ -212,6 +215,9 @@ class TorusRun(NetworkRun):
         yield "calls", given["calls"], 0, 1 << 62
         rows = given["rows"]
         yield "rows.path", rows["path"], 0, PATHS - 1
+        if world["ahead"][0]:
+            yield "rows.echo", rows["echo"], -1, len(given["ports"]) - 1
+            yield "rows.port", rows["port"], 0, len(given["ports"]) - 1
         yield "rows.seq", rows["seq"][rows["kind"] >= st.KNOWN], 0, max(many - 1, 0)
         if self.own:
             yield "subs.pulled", given["subs"]["pulled"], 0, many - 1

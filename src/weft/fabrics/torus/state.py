@@ -52,6 +52,7 @@ LOAD = np.dtype([("port", "i4"), ("part", "i4")])  # what a port carries of a fl
 
 PARAMETERS = (
     "degree",
+    "ahead",  # 1 where the port of the next hop is chosen a hop ahead
     "valiant",  # 1 where packets may go by way of a random node …
     "chosen",  # … and this is decided flow by flow
     "choose",  # ps between two searches for a better choice
