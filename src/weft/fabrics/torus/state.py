@@ -126,7 +126,7 @@ class TorusState(hosts.Arrays):
     twigs: np.ndarray  # (n, trees, n) uint16, or no rows  the ports of each tree of a node; at the end, how many
     waypoint: np.ndarray  # (rows,) int32  node that a packet goes by way of, or -1; one row where none does
     entries: np.ndarray  # (entries,) ENTRY
-    loads: np.ndarray  # (loads,) LOAD  of all entries, in the order in which they came, with gaps
+    loads: np.ndarray  # (loads,) LOAD  of all entries, in the order in which they were laid out, with gaps
     members: np.ndarray  # (loads,) int32  entries that cross each port, port by port
     limits: np.ndarray  # (flows,) int64, or no rows  b/s that a flow asks for at most, or UNLIMITED
     enough: np.ndarray  # (entries,) int64  level at which an entry has all it asks for
