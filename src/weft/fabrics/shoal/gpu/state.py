@@ -26,7 +26,6 @@ SAID_SHIFT, WHEN_BITS = 16, 0xFFFF
 EMPTY = 0xFFFFFFFFFFFFFFFF  # on the wire: no cell
 PACK = 4  # channels of a slot whose `leave` stand side by side
 NONE = 0xFFFF  # pool: no cell
-NOWHERE = 0xFFFFFFFF  # no word of `leave4`
 MOST_CELLS = 1 << 31  # of a node's flows together: fewer, since pairs and flows count in 32 bits
 
 # A pair is four words of 32 bits that its source writes at every cell, and four that its destination does; it has
