@@ -14,7 +14,9 @@ import weft
 from weft import Ideal, Poisson, Shoal, Study, gpu
 from weft.engine.replicas import Loop
 from weft.errors import BadInput, Unusable
-from weft.fabrics.shoal.gpu.racks import refusal
+from weft.fabrics.shoal.gpu import racks as device_racks
+from weft.fabrics.shoal.gpu.racks import DeviceRack, Group, refusal
+from weft.fabrics.shoal.gpu.state import MOST_VISITS
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "verification"))
@@ -44,6 +46,15 @@ def test_drawn_racks_with_many_pairs_at_every_node_are_the_same():
     for seed in range(15):
         found, rack = gpu_racks.check(rng, Loop(seed), 48, 1500)
         assert not found, f"{found}: {rack}"
+
+
+@pytest.mark.parametrize(("threads", "each"), [(1024, 39), (16, 3 * 39)])
+def test_no_launch_is_longer_than_a_thread_can_count_its_visits(monkeypatch, threads, each):
+    monkeypatch.setattr(device_racks, "THREADS", threads)
+    rack = Shoal(nodes=40, channels=39)
+    group = Group([DeviceRack.of(rack.prepare(FEW.draw(nodes=40, link=rack.link, seed=1)))], Loop(0))
+    assert MOST_VISITS - each < group.most * each <= MOST_VISITS
+    assert group.limit <= group.most
 
 
 @pytest.mark.long
