@@ -13,7 +13,7 @@ import numpy as np
 from weft.engine.replicas import Cuda, Loop
 from weft.fabrics.shoal import Shoal
 from weft.fabrics.shoal import columns as col
-from weft.fabrics.shoal.gpu.racks import DeviceRack, Group, common_shape, larger
+from weft.fabrics.shoal.gpu.racks import DeviceRack, Group, common_shape, larger, refusal
 from weft.workload.arrivals import Poisson
 from weft.workload.patterns import Incast
 
@@ -25,7 +25,7 @@ ARRAYS = ("received", "departed", "waiting", "inflow", "inflow_slots", "lengths"
 
 
 def draw(rng, largest=24, flows=120):
-    """A rack and its flows."""
+    """A rack and its flows, such as a device carries."""
     n = int(rng.integers(2, largest))
     rack = Shoal(
         nodes=n,
@@ -42,7 +42,8 @@ def draw(rng, largest=24, flows=120):
         Poisson(load=load, flows=many, sizes="uniform:60B,10KB"),
         Incast(fan_in=n - 1, bytes=int(rng.integers(100, 5000))),
     )[int(rng.integers(3))]
-    return rack, workload.draw(nodes=n, link=rack.link, seed=int(rng.integers(1 << 30)))
+    demand = workload.draw(nodes=n, link=rack.link, seed=int(rng.integers(1 << 30)))
+    return (rack, demand) if refusal(rack, demand) is None else draw(rng, largest, flows)
 
 
 def to_slot(run, slot):

@@ -27,17 +27,26 @@ def make_common(plan, shape: Shape) -> Common:
     channels, air = given[1], dev.air_of(plan)
     suits = channels in (1, 2) or channels % dev.PACK == 0
     quick = int(bool(given[5]) and shape.seats == 64 and suits and given[12] <= 2)
-    begin = np.cumsum([w, w, w, w, 4 * n]).tolist()
+    begin = np.cumsum([w, w, w, w, w, 4 * n]).tolist()
     dark = np.flatnonzero((plan.first > 0) | (plan.last < n))
-    tables = np.concatenate([plan.shift, plan.first, plan.last, plan.mirror, plan.place, plan.late]).astype(np.int32)
+    mirror = np.where(plan.mirror < 0, np.arange(w), plan.mirror)  # a dark place answers itself: nobody listens
+    tables = [plan.shift, plan.first, plan.last, mirror, _before(plan), plan.place, plan.late]
     named = dict(zip(Common._fields, given, strict=False))
     named |= dict(
         rest=int(rested_by(plan.numbers, 0)), seats=shape.seats, room=shape.pool, window=shape.window,
-        reserve=shape.reserve, queues=w * row, air=air, wires=channels * n * air,
-        all_lit=int(dark[0]) if len(dark) else w, quick=quick, apart=threads_of(n), tables=tables,
+        reserve=shape.reserve, queues=w * row, air=air,
+        all_lit=int(dark[0]) if len(dark) else w, quick=quick, apart=threads_of(n),
+        tables=np.concatenate(tables).astype(np.int32),
     )  # fmt: skip
     named |= dev.cell_bits(n, shape) | dev.lay_out(plan, shape).starts
-    return Common(**named, **dict(zip(("first", "last", "mirror", "place", "late"), begin, strict=True)))
+    return Common(**named, **dict(zip(("first", "last", "mirror", "before", "place", "late"), begin, strict=True)))
+
+
+def _before(plan) -> np.ndarray:
+    """[w] How many epochs before it is served was said what is heard last about a place."""
+    epoch, delay = int(plan.numbers[col.EPOCH]), int(plan.numbers[col.DELAY])
+    said, served = plan.slot[plan.mirror], plan.slot
+    return np.where(said + delay < served, 0, np.where(said + delay - epoch < served, 1, 2))
 
 
 def seats_of(state: FastState) -> int:
@@ -109,7 +118,7 @@ def _load(plan, state, out, seats, window, bits):
         numbers[col.STRIDE],
         numbers[col.CHANNELS],
     )
-    more, depth, queues = numbers[col.FEEDBACK] - 1, numbers[col.DEPTH], out.held.size
+    more, depth, queues, tally = numbers[col.FEEDBACK] - 1, numbers[col.DEPTH], out.held.size, state.tally
     seat_of = np.zeros(state.target.size, np.int64)  # [h] its seat
     for i in range(n):
         for x in range(state.seats[4 * i + fast.BLOCKS]):
@@ -156,17 +165,22 @@ def _load(plan, state, out, seats, window, bits):
         for i in range(n):
             q = p * row + i
             holds, turn = np.int64(state.held[q]), np.int64(state.turn[q])
-            length, head = holds & fast.LENGTH, holds >> fast.HEAD_SHIFT
+            length, head, e = holds & fast.LENGTH, holds >> fast.HEAD_SHIFT, _served(plan, p, tally[col.SLOT])
             ready = holds >> fast.READY_SHIFT & fast.READY_BITS
             turn = turn if turn <= dev.MOST_SEATS else 0
-            out.held[q] = length | ready << dev.READY_SHIFT | turn << dev.TURN_SHIFT
-            if holds & fast.LOCAL_BIT != 0:
-                out.held[q] |= np.uint32(dev.LOCAL_BIT)
+            word = ready << dev.READY_SHIFT | turn << dev.TURN_SHIFT
+            word |= dev.LOCAL_BIT if holds & fast.LOCAL_BIT != 0 else 0
+            # or it was served before, and nothing has been said of it that could be said again
+            if 0 < turn <= seats and out.leave[_subflow(turn - 1, p, i, n, seats)] == fast.AWAY + 1:
+                word |= dev.FRESH
+            few = length if ready == 0 and length < dev.LOOK else dev.LOOK
+            out.held[q] = word | (length if few == dev.LOOK else 0)
+            out.few[p // dev.PER_WORD * n + i] |= np.uint32(few << p % dev.PER_WORD * dev.FEW_BITS)
             for k in range(length):
                 what = fast.nth(state.ring, state.spill, state.cell, state.link, q, head, depth, k)
                 what = _packed(what, plan.dst, out.pair, bits)
                 if k < dev.RING:
-                    out.cells[k * queues + q] = what
+                    out.cells[(e + k - tally[col.BASE]) % dev.RING * queues + q] = what
                 else:
                     number = np.int64(out.free[n + i])
                     out.free[n + i] = number + 1
@@ -177,31 +191,54 @@ def _load(plan, state, out, seats, window, bits):
                     else:
                         out.after_pool[(number - 1) * n + i] = number
                     out.spill[q] = (np.int64(out.spill[q]) & dev.NONE) | number << 16
-            out.owed[q] = _debt(state.owed[q], seat_of, stride, row)
+            e -= tally[col.BASE]
+            out.owed[e % (more + 1) * queues + q] = _debt(state.owed[q], seat_of, stride, row)
             for x in range(more):
-                out.past[x * queues + q] = _debt(state.past[q * more + x], seat_of, stride, row)
+                owed = _debt(state.past[q * more + x], seat_of, stride, row)
+                out.owed[(e - 1 - x) % (more + 1) * queues + q] = owed
     for i in range(n):
         out.told[i] = _debt(state.told[i], seat_of, stride, row)
         out.left[i] = seat_of[np.int64(state.left[i])] + 1 if state.left[i] > 0 else 0
-    wires, delay = out.what.size, numbers[col.DELAY]
-    for slot in range(max(state.tally[col.SLOT] - delay, 0), state.tally[col.SLOT]):
-        a, b = slot % (delay + 1), slot % (delay + 2)
+    delay, epoch = numbers[col.DELAY], numbers[col.EPOCH]
+    for slot in range(max(tally[col.SLOT] - delay, 0), tally[col.SLOT]):
+        a, b, e = slot % (delay + 1), slot % (delay + 2), slot // epoch - tally[col.BASE]
         for c in range(channels):
+            out_of = slot % epoch * channels + c
+            p = plan.mirror[out_of]
             for k in range(state.air[a, c]):
                 what, about = state.sent[a, c, 4 * k + fast.WHAT], state.sent[a, c, 4 * k + fast.ABOUT]
                 into, whose = state.sent[a, c, 4 * k + fast.INTO], np.int64(state.sent[a, c, 4 * k + fast.WHOSE] & _LOW)
-                x = (b * channels + c) * n + np.int64(into >> np.uint64(34))
+                i = np.int64(into >> np.uint64(34))
                 if whose > 0:
-                    out.what[x] = _packed(what, plan.dst, out.pair, bits)
-                out.said[x] = _note(about, seat_of, stride)
+                    out.what[(b * channels + c) * n + i] = _packed(what, plan.dst, out.pair, bits)
+                j = (i + plan.shift[out_of]) % n
+                out.notes[_notes_at(0, e, p * row + j, more, queues)] |= np.uint64(_note(about, seat_of, stride))
             for k in range(state.echoes[a, c]):
-                about = state.again[a, c, k]
-                h, p = fast.pair_of(about & _LOW, stride), (np.int64(about & _LOW) >> fast.BLOCK) % stride
-                i = (state.pair[h, col.SOURCE] + plan.shift[p]) % n
-                y = 1
-                while out.said[y * wires + (b * channels + c) * n + i] != 0:
+                about, y = state.again[a, c, k], 1
+                j = state.pair[fast.pair_of(about & _LOW, stride), col.SOURCE]
+                while _said(out.notes, y, e, p * row + j, more, queues) != 0:
                     y += 1
-                out.said[y * wires + (b * channels + c) * n + i] = _note(about, seat_of, stride)
+                note = np.uint64(_note(about, seat_of, stride)) << np.uint64(32 * (y & 1))
+                out.notes[_notes_at(y, e, p * row + j, more, queues)] |= note
+
+
+@part
+def _served(plan, p, slot):
+    """The epoch in which place p is served for the first time from this slot on."""
+    epoch = plan.numbers[col.EPOCH]
+    return slot // epoch + np.int64(plan.slot[p] < slot % epoch)
+
+
+@part
+def _notes_at(y, e, q, more, queues):
+    """Where the y-th value about queue q that was said in epoch e is."""
+    return ((e & dev.TURNS - 1) * ((more + 2) // 2) + (y >> 1)) * queues + q
+
+
+@part
+def _said(notes, y, e, q, more, queues):
+    """That value."""
+    return np.int64(notes[_notes_at(y, e, q, more, queues)] >> np.uint64(32 * (y & 1)) & _LOW)
 
 
 @part
@@ -273,7 +310,7 @@ def store(plan, one: Racks, shape: Shape) -> FastState:
     tops = [[64 * x + word.bit_length() if word else 0 for word in line] for x, line in enumerate(words)]
     most = np.max(tops, axis=0)  # 1 + the highest seat of each node
     blocks = -(-most // fast.SEATS)
-    lengths = out.held[:queues].astype(np.int64) & dev.LENGTH
+    lengths = _lengths(col.Plan(*plan), out)
     spilled = int(np.maximum(lengths - depth, 0).sum())
     pairs, cells = arrays.first_room(plan)
     while pairs < (int(blocks.sum()) + 2) * fast.SEATS:
@@ -370,18 +407,19 @@ def _store(plan, out, state, seats, window, blocks, bits):
     for k in range(spare):
         state.free[k] = spare - 1 - k
     for p in range(w):
+        new = _last_heard(plan, p, tally[col.SLOT])[0]
         for i in range(n):
             q = p * row + i
-            holds = np.int64(out.held[q])
-            length, turn = holds & dev.LENGTH, holds >> dev.TURN_SHIFT
+            holds, few = np.int64(out.held[q]), _few(out.few, p, i, n)
+            length, turn = holds & dev.LENGTH if few == dev.LOOK else few, holds >> dev.TURN_SHIFT
             ready = holds >> dev.READY_SHIFT & dev.READY_BITS
             state.held[q], state.turn[q] = length | ready << fast.READY_SHIFT, turn
             if holds & dev.LOCAL_BIT != 0:
                 state.held[q] |= np.uint32(fast.LOCAL_BIT)
-            x, head = np.int64(out.spill[q]) & dev.NONE, holds >> dev.HEAD_SHIFT
+            x, e = np.int64(out.spill[q]) & dev.NONE, _served(plan, p, tally[col.SLOT]) - tally[col.BASE]
             for k in range(length):
                 if k < dev.RING:
-                    what = out.cells[(head + k) % dev.RING * queues + q]
+                    what = out.cells[(e + k) % dev.RING * queues + q]
                 else:
                     what = out.pool[x * n + i]
                     x = np.int64(out.after_pool[x * n + i]) & dev.NONE
@@ -389,12 +427,14 @@ def _store(plan, out, state, seats, window, blocks, bits):
                 spare = fast.append(
                     state.ring, state.spill, state.cell, state.link, state.free, spare, q, 0, k, depth, what
                 )
-            state.owed[q] = _owed(out.owed[q], pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
-            busy = holds & (dev.LENGTH | dev.READY_BITS << dev.READY_SHIFT) != 0 or state.owed[q] != 0
-            if out.owed[q] != 0:
+            owed = out.owed[e % (more + 1) * queues + q] if new else np.uint32(0)
+            state.owed[q] = _owed(owed, pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
+            busy = few != 0 or state.owed[q] != 0
+            if owed != 0:
                 tally[col.OWING] += 1 + more
             for y in range(more):
-                debt = _owed(out.past[y * queues + q], pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
+                owed = out.owed[(e - 1 - y) % (more + 1) * queues + q]
+                debt = _owed(owed, pair_at, plan.mirror[p], i, plan.shift, n, stride, row)
                 state.past[q * more + y] = debt
                 busy |= debt != 0
                 if debt != 0:
@@ -410,7 +450,58 @@ def _store(plan, out, state, seats, window, blocks, bits):
             if out.told[i] != 0:
                 tally[col.OWING] += 1
                 state.busy[p * words + (i >> 6)] |= _1 << np.uint64(i & 63)
+    _heed(plan, out, state, pair_at)
     _store_wire(plan, out, state, pair_at, bits)
+
+
+@part
+def _heed(plan, out, state, pair_at):
+    """Let nodes take in what has been said to them, but for queues that they have not served since."""
+    numbers, tally, leave = plan.numbers, state.tally, state.leave
+    n, row, stride = numbers[col.N], numbers[col.ROW], numbers[col.STRIDE]
+    more, queues = numbers[col.FEEDBACK] - 1, out.held.size
+    for p in range(plan.shift.size):
+        new, said = _last_heard(plan, p, tally[col.SLOT])
+        if not new:
+            continue
+        here, e = p == numbers[col.SELF], said // numbers[col.EPOCH] - tally[col.BASE]
+        for j in range(n):
+            for x in range(more + 1):
+                y = x + 1 if x < more else 0  # what was said first, last
+                note = _said(out.notes, y, e, p * row + j, more, queues)
+                if note == 0:
+                    continue
+                h, when = pair_at[((note >> dev.SAID_SHIFT) - 1) * n + j], note & dev.WHEN_BITS
+                about = fast.subflow(h, p, stride)
+                if (y > 0 or here) and leave[about] == fast.AWAY:
+                    continue
+                leave[about] = min(when + 1, fast.LATEST) if here and state.left[j] == h else when
+
+
+@part
+def _last_heard(plan, p, slot):
+    """(Whether what was last heard by this slot in answer to place p came after p was served, the slot it left in)."""
+    epoch, delay, back = plan.numbers[col.EPOCH], plan.numbers[col.DELAY], plan.slot[plan.mirror[p]]
+    after = slot - 1 - back - delay
+    said = after // epoch * epoch + back
+    return after >= 0 and said + delay >= (_served(plan, p, slot) - 1) * epoch + plan.slot[p], said
+
+
+@part
+def _few(few, p, i, n):
+    """How many cells the queue of node i in place p has, if few, or LOOK."""
+    return np.int64(few[p // dev.PER_WORD * n + i]) >> p % dev.PER_WORD * dev.FEW_BITS & dev.LOOK
+
+
+@kernel
+def _lengths(plan, out):
+    """[q] Cells in every queue."""
+    n, row, lengths = plan.numbers[col.N], plan.numbers[col.ROW], np.zeros(out.held.size, np.int64)
+    for p in range(plan.shift.size):
+        for i in range(n):
+            few, q = _few(out.few, p, i, n), p * row + i
+            lengths[q] = out.held[q] & np.uint32(dev.LENGTH) if few == dev.LOOK else few
+    return lengths
 
 
 @part
@@ -418,27 +509,27 @@ def _store_wire(plan, out, state, pair_at, bits):
     """What is under way: sent in one of the last `delay` slots."""
     numbers, tally = plan.numbers, state.tally
     n, row, stride, channels = numbers[col.N], numbers[col.ROW], numbers[col.STRIDE], numbers[col.CHANNELS]
-    epoch, delay, more, wires = numbers[col.EPOCH], numbers[col.DELAY], numbers[col.FEEDBACK] - 1, out.what.size
+    epoch, delay, more, queues = numbers[col.EPOCH], numbers[col.DELAY], numbers[col.FEEDBACK] - 1, out.held.size
     for slot in range(max(tally[col.SLOT] - delay, 0), tally[col.SLOT]):
-        a, b = slot % (delay + 1), slot % (delay + 2)
+        a, b, e = slot % (delay + 1), slot % (delay + 2), slot // epoch - tally[col.BASE]
         for c in range(channels):
             p = slot % epoch * channels + c
-            sent, again = state.sent[a, c], state.again[a, c]
+            sent, again, r = state.sent[a, c], state.again[a, c], plan.mirror[p]
             for i in range(plan.first[p], plan.last[p]):
                 x, j = (b * channels + c) * n + i, (i + plan.shift[p]) % n
-                for y in range(more):
-                    note = np.int64(out.said[(y + 1) * wires + x])
+                for y in range(1, more + 1):
+                    note = _said(out.notes, y, e, r * row + j, more, queues)
                     if note != 0:
-                        again[state.echoes[a, c]] = _about(note, pair_at, plan.mirror[p], j, n, stride)
+                        again[state.echoes[a, c]] = _about(note, pair_at, r, j, n, stride)
                         state.echoes[a, c] += 1
                         tally[col.OWING] += 1
-                what, note = out.what[x], np.int64(out.said[x])
+                what, note = out.what[x], _said(out.notes, 0, e, r * row + j, more, queues)
                 if what == np.uint64(dev.EMPTY) and note == 0:
                     continue
                 k = 4 * state.air[a, c]
                 state.air[a, c] += 1
                 if note != 0:
-                    sent[k + fast.ABOUT] = _about(note, pair_at, plan.mirror[p], j, n, stride)
+                    sent[k + fast.ABOUT] = _about(note, pair_at, r, j, n, stride)
                     tally[col.OWING] += 1
                 hop = np.int64(0)
                 if what != np.uint64(dev.EMPTY):

@@ -13,7 +13,7 @@ from weft.engine.device import on_device as device_kernel
 from weft.engine.jit import kernel
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, KEPT32, KEPT64, LAST, LENGTHS, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
-    MOST_VISITS, RELAYED, SENT, SLOT, STOP, STOPPED, SUMS, VISITS, Common, Rack,
+    MOST_VISITS, RELAYED, RING, SENT, SLOT, STOP, STOPPED, SUMS, VISITS, Common, Rack,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import begin, has_to_begin, rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
@@ -21,17 +21,18 @@ from weft.fabrics.shoal.kernel import REBASE
 # What a device has as constants: set in the copy that is compiled.
 NUMBERS = (0,) * (len(Common._fields) - 1)
 NEAR64 = NEAR32 = NEAR = 0  # words of the blocks, and of the tables, that are kept close by; none if they do not fit
+FEW = 0  # words of `few`, if they fit as well
 ALL64, ALL32 = 4 * KEPT64, 4 * KEPT32  # words that a thread keeps
 ONE_EACH = FULL = False  # whether a thread has at most one node, whether each has one
 KEPT = 0  # threads of which what they keep lies there, too; none if it does not fit
 
 
 @device
-def rack_of(racks, b, near64, near32, kept64, kept32):
+def rack_of(racks, b, near64, near32, few, kept64, kept32):
     """The blocks of rack b."""
     return Rack(
         row_of(racks.u64, b), row_of(racks.u32, b), row_of(racks.leave, b), row_of(racks.leave4, b),
-        row_of(racks.flows, b), near64, near32, row_of(racks.counted, b), kept64, kept32,
+        row_of(racks.flows, b), near64, near32, few, row_of(racks.counted, b), kept64, kept32,
     )  # fmt: skip
 
 
@@ -44,12 +45,12 @@ def in_order(plan, racks, stops, orders):
     acc, sums = np.zeros(ACC, np.int64), np.zeros(3, np.uint64)
     kept64, kept32 = np.zeros(ALL64 * plan.apart, np.uint64), np.zeros(ALL32 * plan.apart, np.uint32)
     for b in range(stops.size):
-        rack = rack_of(racks, b, racks.near64[b], racks.near32[b], kept64, kept32)
+        rack = rack_of(racks, b, racks.near64[b], racks.near32[b], racks.few[b], kept64, kept32)
         tally, total = rack.counted, np.int64(rack.u32[plan.until + plan.n])
         acc[:] = 0
         sums[:] = 0
         slot, ahead = tally[SLOT], np.zeros(plan.n, np.bool_)
-        past = slot // plan.epoch - tally[BASE]
+        past = whole_turns(plan, slot // plan.epoch - tally[BASE])
         if past >= REBASE:
             for thread in orders[0]:
                 rebase(plan, rack, past, thread, orders.shape[1])
@@ -66,11 +67,12 @@ def in_order(plan, racks, stops, orders):
             halt = acc[STOP] != 0
             waits = halt or slot + 1 >= stops[b] or slot + 1 > tally[LAST]
             back, last = (slot - plan.delay) % plan.epoch * channels, (slot - plan.delay) % air * channels
+            now, there = e, base
             slot += 1
             e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
             for k in range(plan.n):
                 i = orders[(2 * slot - 1) % orders.shape[0], k]
-                receive(plan, rack, i, slot - 1, back, last, acc, sums)
+                receive(plan, rack, i, slot - 1, now, there, back, last, acc, sums)
                 ahead[i] = not waits and order[k] & 1 == 0 and not has_to_begin(plan, rack, i, slot)
                 if ahead[i]:
                     send(plan, rack, i, slot, e, base, slot % air * channels, acc, sums)
@@ -97,6 +99,12 @@ def add_visits(tally, sums):
 
 
 @device
+def whole_turns(plan, epochs):
+    """So many epochs, and no more, after which all that is kept by the epoch lies where it lay."""
+    return epochs - epochs % (RING * plan.feedback)
+
+
+@device
 def side_by_side(tables, racks, stops):
     """The same on a device: a block of threads for every rack."""
     b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
@@ -106,7 +114,7 @@ def side_by_side(tables, racks, stops):
     sums[0] = 0
     sums[1] = 0
     sums[2] = 0
-    near64, near32 = row_of(racks.near64, b), row_of(racks.near32, b)
+    near64, near32, few = row_of(racks.near64, b), row_of(racks.near32, b), row_of(racks.few, b)
     kept64, kept32 = cuda.local.array(ALL64, uint64), cuda.local.array(ALL32, uint32)
     if KEPT > 0:  # as much as the launch says, in one piece
         kept64 = settled(cuda.shared.array(0, uint64), NEAR64 + thread)
@@ -122,11 +130,15 @@ def side_by_side(tables, racks, stops):
         for k in range(thread, NEAR, threads):
             known[k] = tables[k]
         tables = known
+    if FEW > 0:
+        few = settled(cuda.shared.array(0, uint32), 2 * NEAR64 + (2 * ALL64 + ALL32) * KEPT + NEAR32 + NEAR)
+        for k in range(thread, FEW, threads):
+            few[k] = racks.few[b, k]
     plan = Common(*NUMBERS, tables)
-    rack = rack_of(racks, b, near64, near32, kept64, kept32)
+    rack = rack_of(racks, b, near64, near32, few, kept64, kept32)
     tally, n, n_of_all = rack.counted, plan.n, -(-plan.n // threads) * threads
     total, stop, slot = np.int64(rack.u32[plan.until + n]), stops[b], tally[SLOT]
-    past = slot // plan.epoch - tally[BASE]
+    past = whole_turns(plan, slot // plan.epoch - tally[BASE])
     going = slot < stop and tally[FINISHED] < total
     cuda.syncthreads()  # all have read the tally
     if thread == 0:
@@ -154,7 +166,7 @@ def side_by_side(tables, racks, stops):
         slot += 1
         i = thread
         while i < n or FULL:
-            receive(plan, rack, i, slot - 1, back, came, acc, sums)
+            receive(plan, rack, i, slot - 1, e, base, back, came, acc, sums)
             busy |= has_to_begin(plan, rack, i, slot)
             i += threads
             if ONE_EACH:
@@ -194,6 +206,9 @@ def side_by_side(tables, racks, stops):
             racks.near64[b, k] = near64[k]
         for k in range(thread, NEAR32, threads):
             racks.near32[b, k] = near32[k]
+    if FEW > 0:
+        for k in range(thread, FEW, threads):
+            racks.few[b, k] = few[k]
 
 
 @cache
@@ -203,26 +218,28 @@ def in_a_loop():
 
 
 @cache
-def on_device(numbers: tuple, near64: int, near32: int, tables: int):
+def on_device(numbers: tuple, near64: int, near32: int, tables: int, few: int):
     """(`side_by_side`, compiled for racks of which `Common` begins so; bytes that a block of it has close by)."""
     which = Common._fields.index("apart")
     threads = kept = numbers[which]
-    close = near64 * 8 + (near32 + tables) * 4
-    if close + threads * 4 * (2 * ALL64 + ALL32) > close_by():
-        numbers, kept = (*numbers[:which], 1, *numbers[which + 1 :]), 0
+    close, each = near64 * 8 + (near32 + tables) * 4, 4 * (2 * ALL64 + ALL32)
     if close > close_by():
         near64 = near32 = tables = close = 0
-    names = {"NUMBERS": numbers, "NEAR64": near64, "NEAR32": near32, "NEAR": tables, "KEPT": kept}
+    if close == 0 or close + few * 4 > close_by():
+        few = 0
+    if close + (few + threads * each // 4) * 4 > close_by():
+        numbers, kept = (*numbers[:which], 1, *numbers[which + 1 :]), 0
+    names = {"NUMBERS": numbers, "NEAR64": near64, "NEAR32": near32, "NEAR": tables, "FEW": few, "KEPT": kept}
     nodes = numbers[Common._fields.index("n")]
     names |= {"ONE_EACH": nodes <= threads_of(nodes), "FULL": nodes == threads_of(nodes)}
     carry = device_kernel(side_by_side, __name__, names, registers_of(threads))
-    return carry, close + kept * 4 * (2 * ALL64 + ALL32)
+    return carry, close + few * 4 + kept * each
 
 
 def launch(common, racks, stops) -> None:
     """Let the racks on a device advance to their stops."""
     numbers, near64, near32 = tuple(int(one) for one in common[:-1]), racks.near64.shape[1], racks.near32.shape[1]
-    carry, close = on_device(numbers, near64, near32, common.tables.size)
+    carry, close = on_device(numbers, near64, near32, common.tables.size, racks.few.shape[1])
     start(carry, len(stops), threads_of(common.n), close, common.tables, racks, cuda.to_device(stops))
 
 

@@ -187,7 +187,7 @@ class Group(replicas.Group):
             return
         since = self.idle[run.number] if self.idle[run.number] is not None else run.slot
         self.idle[run.number] = since
-        rest = int((1 + numbers[col.FEEDBACK]) * (numbers[col.EPOCH] + numbers[col.DELAY] + 1))
+        rest = int((3 + numbers[col.FEEDBACK]) * (numbers[col.EPOCH] + numbers[col.DELAY] + 1))
         slot = min(int(run.plan.start[begun]), until)
         if run.slot - since > rest and slot > run.slot:
             run.tally[col.SLOT] = slot

@@ -12,17 +12,23 @@ import numpy as np
 
 from weft.fabrics.shoal import columns as col
 
-# A queue in one word: its cells, whether one of them is local, where in its ring the first is, flows that are ready,
-# the seat whose turn it is.
-LENGTH, LOCAL_BIT, HEAD_SHIFT, READY_SHIFT, READY_BITS, TURN_SHIFT = 0x7FF, 1 << 11, 12, 14, 0x1FF, 23
+# A queue in one word: its cells, whether one of them is local, whether one was released when it was served last, flows
+# that are ready, the seat whose turn it is. Of most queues two bits, close by, say how many cells there are and that no
+# flow is ready: then the word has no cells. The others have LOOK there.
+LENGTH, LOCAL_BIT, FRESH, READY_SHIFT, READY_BITS, TURN_SHIFT = 0x7FF, 1 << 11, 1 << 12, 14, 0x1FF, 23
+LOOK, FEW_BITS, PER_WORD = 3, 2, 16
 LONGEST = 2000  # cells in a queue beyond which the rack asks for more room, which there is not
 MOST_SEATS = 448  # so many a word can count, in groups of 64
-RING = 4  # cells of a queue that lie beside it; the others lie in the node's pool
+# The first cells of a queue lie in a ring beside it, by the epoch in which they leave, as one does each time it is
+# served: so nothing has to say where the first is, and all nodes look at one row. The others lie in the node's pool.
+RING = 4
 # Feedback owed, in one word: OWES, the seat of the subflow, what is known of its answer, the place of the queue.
 OWES, SEAT_SHIFT, SEAT_BITS, ANSWER_SHIFT, ANSWER_BITS, PLACE_BITS = 1 << 31, 17, 0x3FF, 15, 0x3, 0x7FFF
 MOST_PLACES = PLACE_BITS
-# Feedback on the wire, in one word: 1 + the seat, and the epoch from which it may send again.
+# Feedback that was said, in one word: 1 + the seat, and the epoch from which it may send again. It is written where its
+# node finds it when it next serves the queue that it is about: two of them, the first and what is said again, to a word.
 SAID_SHIFT, WHEN_BITS = 16, 0xFFFF
+TURNS = 2  # epochs of feedback that are kept apart: one is read while the next is written
 EMPTY = 0xFFFFFFFFFFFFFFFF  # on the wire: no cell
 PACK = 4  # channels of a slot whose `leave` stand side by side
 NONE = 0xFFFF  # pool: no cell
@@ -51,8 +57,8 @@ OF_SEAT, NODE_BITS = 16, 0xFFFF  # in PAIR: the seat, and the source
 # both words of the pair whose turn it is.
 HOLDS, WHO, DEBT, BEFORE = range(4)
 FIRST, ITS_COUNTS, ITS_HEAD = range(3)
-# When it receives: in which place, and which answers that; what the cell is about (see `look`), its queue; the cell,
-# both words of its pair.
+# When it receives: in which place, and which answers that; what the cell is about (see `look`), its queue, if that has
+# a word; the cell, both words of its pair.
 PLACES, ABOUT, QUEUE = range(3)
 CELL, GOT, FLOWS = range(3)
 KEPT32, KEPT64 = 4, 3
@@ -108,7 +114,6 @@ class Common(NamedTuple):
     reserve: int
     queues: int  # w * row
     air: int  # delay + 2: slots of which the wire is kept
-    wires: int  # channels * n * air
     all_lit: int  # places before it in which every node sends
     apart: int  # words that lie between two that a thread keeps
     quick: int  # whether four channels are looked at at once: ready queues, up to 64 seats, channels that suit
@@ -123,7 +128,8 @@ class Common(NamedTuple):
     ends: int  # [h, TARGET_WORDS]
     since: int  # [h]         the slot in which it became busy
     rested: int  # [h]        slot from which its seat may be taken, or NEVER
-    cells: int  # [RING, q]   the first cells of a queue
+    cells: int  # [RING, q]   the first cells of a queue, by the epoch in which they leave
+    notes: int  # [TURNS, (v + 1) / 2, q]  feedback about the queue, by the epoch in which it was said; see above
     pool: int  # [room, i]    the others
     early: int  # [h, window / 64]
     used: int  # [x, i]       seats that are taken, or were and nobody has looked
@@ -131,8 +137,7 @@ class Common(NamedTuple):
     inflow_slots: int  # [i]
     # u32
     held: int  # [q]          see above
-    owed: int  # [q]          see above
-    past: int  # [v - 1, q]   what was owed, to be said again, newest first
+    owed: int  # [v, q]       see above; by the epoch in which it is first said
     served: int  # [h]        1 + the flow served last, unless its pair is alone
     spill: int  # [q]         first and last of the rest of a queue, in the pool of i
     after_pool: int  # [room, i]  the next in its queue, or in the list of free ones
@@ -153,11 +158,11 @@ class Common(NamedTuple):
     ended: int  # [i]         pairs towards i that ended in the last slot
     incast: int  # [j]        living pairs towards j
     coming: int  # [3, i]     … which it is, its destination and its cells
-    said: int  # [v, a, c, i] the wire: feedback, first of the cell that came last, then what is said again
     # tables, int32
     first: int  # [w]         shift comes before it
     last: int  # [w]
     mirror: int  # [w]
+    before: int  # [w]        epochs since what is there when it is served was said
     place: int  # [4n]
     late: int  # [2e]
     tables: np.ndarray
@@ -173,6 +178,7 @@ class Racks(NamedTuple):
     flows: np.ndarray  # uint32 [f, FLOW_WORDS]
     near64: np.ndarray  # what a slot looks at most often: a device keeps it close by, if it fits
     near32: np.ndarray
+    few: np.ndarray  # uint32 [p / PER_WORD, i]  of most queues what the word would say, two bits each
     counted: np.ndarray  # int64, see COUNT
 
 
@@ -186,6 +192,7 @@ class Rack(NamedTuple):
     flows: np.ndarray
     near64: np.ndarray
     near32: np.ndarray
+    few: np.ndarray
     counted: np.ndarray
     kept64: np.ndarray  # [(c * KEPT64 + k) * apart]
     kept32: np.ndarray
@@ -195,8 +202,9 @@ class View(NamedTuple):
     """The words of one rack by their names, for a program on the processor."""
 
     held: np.ndarray
+    few: np.ndarray
     owed: np.ndarray
-    past: np.ndarray
+    notes: np.ndarray
     spill: np.ndarray
     cells: np.ndarray
     pool: np.ndarray
@@ -225,7 +233,6 @@ class View(NamedTuple):
     ended: np.ndarray
     due: np.ndarray
     what: np.ndarray
-    said: np.ndarray
     incast: np.ndarray
     inflow: np.ndarray
     inflow_since: np.ndarray
@@ -271,15 +278,16 @@ def lay_out(plan, shape: Shape) -> Layout:
     q, k, wire, groups = w * row, seats * n, air * channels * n, seats // 64
     blocks = {
         "u64": dict(
-            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, since=k, rested=k, cells=RING * q, pool=pool * n,
-            early=k * window // 64, used=groups * n, inflow_since=n, inflow_slots=n,
+            pairs=SOURCE_WORDS * k, ends=TARGET_WORDS * k, since=k, rested=k, cells=RING * q,
+            notes=TURNS * words_of(v) * q, pool=pool * n, early=k * window // 64, used=groups * n, inflow_since=n,
+            inflow_slots=n,
         ),
         "u32": dict(
-            held=q, owed=q, past=(v - 1) * q, served=k, spill=q, after_pool=pool * n, free=3 * n, until=n + 1,
+            held=q, owed=v * q, served=k, spill=q, after_pool=pool * n, free=3 * n, until=n + 1,
             told=n, left=n, inflow=n, upcoming=n,
         ),
         "near64": dict(able=groups * n, due=n, what=wire),
-        "near32": dict(waiting=n, received=n, departed=n, ended=n, incast=n, coming=3 * n, said=v * wire),
+        "near32": dict(waiting=n, received=n, departed=n, ended=n, incast=n, coming=3 * n),
     }  # fmt: skip
     starts, sizes, within = dict[str, int](), dict[str, tuple[int, type]](), dict[str, str]()
     for block, arrays in blocks.items():
@@ -289,9 +297,15 @@ def lay_out(plan, shape: Shape) -> Layout:
             at += -(-count // 4) * 4  # records lie within their sector of 32 bytes
         sizes[block] = at, np.uint64 if block.endswith("64") else np.uint32
     sizes["leave"] = -(-w // PACK) * PACK * k, np.uint16
+    sizes["few"] = -(-w // PER_WORD) * n, np.uint32
     sizes["flows"] = _flows(shape) * FLOW_WORDS, np.uint32
     sizes["counted"] = COUNT, np.int64
     return Layout(starts, sizes, within)
+
+
+def words_of(values: int) -> int:
+    """Words for so many values of feedback, two to a word."""
+    return -(-values // 2)
 
 
 def _flows(shape: Shape) -> int:
@@ -324,7 +338,8 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
     pair32, end32, flow32 = pairs.view(np.uint32), ends.view(np.uint32), one.flows[: f * FLOW_WORDS]
     flow64 = flow32.view(np.int64)
     return View(
-        held=some("u32", "held", q), owed=some("u32", "owed", q), past=some("u32", "past", (v - 1) * q),
+        held=some("u32", "held", q), few=one.few, owed=some("u32", "owed", v * q),
+        notes=some("u64", "notes", TURNS * words_of(v) * q),
         spill=some("u32", "spill", q), cells=some("u64", "cells", RING * q), pool=some("u64", "pool", pool * n),
         after_pool=some("u32", "after_pool", pool * n), free=some("u32", "free", 3 * n),
         used=some("u64", "used", groups * n), early=some("u64", "early", k * shape.window // 64), leave=one.leave,
@@ -336,7 +351,7 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         received=some("near32", "received", n), departed=some("near32", "departed", n),
         ended=some("near32", "ended", n),
         due=some("near64", "due", n).view(np.int64), what=some("near64", "what", wire),
-        said=some("near32", "said", v * wire), incast=some("near32", "incast", n), inflow=some("u32", "inflow", n),
+        incast=some("near32", "incast", n), inflow=some("u32", "inflow", n),
         inflow_since=some("u64", "inflow_since", n).view(np.int64),
         inflow_slots=some("u64", "inflow_slots", n).view(np.int64), upcoming=some("u32", "upcoming", n),
         coming=some("near32", "coming", 3 * n),

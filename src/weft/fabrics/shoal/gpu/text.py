@@ -18,12 +18,13 @@ from weft.engine.device import (
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    ABOUT, AFTER, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED, EMPTY, FINISH,
-    FINISHED, FIRST, FLOWS, FLOW_WORDS, GOT, HEAD, HEAD_SHIFT, HOLDS, ITS_COUNTS, ITS_HEAD, LENGTH, LENGTHS, LOCAL,
-    LOCAL_BIT, LONGEST, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER, NEXT_DST, NEXT_SIZE,
-    NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PLACES, PLACE_BITS, QUEUE, READY_BITS,
-    READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SENT, SIZE, SOURCE_WORDS, START, STOP,
-    TARGET_WORDS, TOO_LONG, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO,
+    ABOUT, AFTER, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED, EMPTY, FEW_BITS,
+    FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FRESH, GOT, HEAD, HOLDS, ITS_COUNTS, ITS_HEAD, LENGTH, LENGTHS, LOCAL,
+    LOCAL_BIT, LONGEST, LOOK, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER, NEXT_DST,
+    NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PER_WORD, PLACES, PLACE_BITS, QUEUE,
+    READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SENT, SIZE, SOURCE_WORDS, START,
+    STOP, TARGET_WORDS, TOO_LONG, TURNS, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS,
+    WHO,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN
 from weft.fabrics.shoal.kernel import SENT as HAS_GONE
@@ -32,7 +33,7 @@ from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
 _N, _I, _15, _31, _LENGTH = np.uint32(0), np.uint32(1), np.uint32(15), np.uint32(31), np.uint32(LENGTH)
 _BUSY = np.uint32(LENGTH | READY_BITS << READY_SHIFT)  # of a queue's word: it has cells, or had flows that were ready
-_TURN = np.uint32((RING - 1) << HEAD_SHIFT)
+_FEW, _LOOK, _FRESH = np.uint32((1 << FEW_BITS) - 1), np.uint32(LOOK), np.uint32(FRESH)
 _LATEST = np.int32(LATEST)
 _LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
 _31_BITS = np.uint64(MANY - 1)
@@ -118,10 +119,10 @@ def kept64(plan, c, k):
 
 
 @device
-def append(plan, rack, q, i, length, head, what, acc):
-    """Put a cell behind the `length` cells of queue q, a queue of node i."""
+def append(plan, rack, q, i, length, e, what, acc):
+    """Put a cell behind the `length` cells of queue q, a queue of node i that is next served in epoch e."""
     if length < RING:
-        rack.u64[at(plan.cells, (head + length & RING - 1) * plan.queues + q)] = what
+        rack.u64[at(plan.cells, in_ring(plan, e + length, q))] = what
         return
     u32, n = rack.u32, plan.n
     number = np.int64(u32[at(plan.free, i)])
@@ -144,16 +145,128 @@ def append(plan, rack, q, i, length, head, what, acc):
 
 
 @device
-def move_up(plan, rack, q, i, head):
-    """Take the first cell that lies in the pool into the ring, whose first has just gone: queue q of node i."""
+def in_ring(plan, e, q):
+    """Where in the rings the cell of queue q is that leaves in epoch e."""
+    return (e & RING - 1) * plan.queues + q
+
+
+@device
+def move_up(plan, rack, q, i, e):
+    """Take the first cell that lies in the pool into the ring, whose first goes in epoch e: queue q of node i."""
     u32, n = rack.u32, plan.n
     ends = np.int64(u32[at(plan.spill, q)])
     number = ends & NONE
-    rack.u64[at(plan.cells, head * plan.queues + q)] = rack.u64[at(plan.pool, number * n + i)]
+    rack.u64[at(plan.cells, in_ring(plan, e, q))] = rack.u64[at(plan.pool, number * n + i)]
     u32[at(plan.spill, q)] = (ends & ~NONE) | np.int64(u32[at(plan.after_pool, number * n + i)]) & NONE
     u32[at(plan.after_pool, number * n + i)] = u32[at(plan.free, i)]
     u32[at(plan.free, i)] = number
     u32[at(plan.free, 2 * n + i)] -= np.uint32(1)
+
+
+@device
+def few_at(plan, p, i):
+    """Where is said how many cells few are, of the queue of node i in place p and of those in neighbouring places."""
+    return at((np.int64(np.uint32(p) // np.uint32(PER_WORD))) * plan.n, i)
+
+
+@device
+def few_shift(p):
+    """Where in that word."""
+    return np.uint32(np.uint32(p) % np.uint32(PER_WORD) * np.uint32(FEW_BITS))
+
+
+@device
+def few_of(plan, rack, p, i):
+    """How many cells the queue of node i in place p has, if few and no flow is ready, or LOOK."""
+    return np.uint32(rack.few[few_at(plan, p, i)] >> few_shift(p) & _FEW)
+
+
+@device
+def set_few(word, p, few):
+    """The word with another number for the queue in place p."""
+    return np.uint32(word & ~(_FEW << few_shift(p)) | few << few_shift(p))
+
+
+@device
+def few_in(holds):
+    """What is to be said of a queue that holds so much."""
+    return np.uint32(min(holds & _BUSY, _LOOK))
+
+
+@device
+def kept_of(holds):
+    """What its word keeps then."""
+    few = few_in(holds)
+    return np.uint32(holds - few if few != _LOOK else holds)
+
+
+@device
+def whole(word, few):
+    """What a queue holds, of its word and what is said of it."""
+    return np.uint32(word | few if few != _LOOK else word)
+
+
+# ---------------------------------------------------------------- feedback
+
+
+@device
+def owed_at(plan, q, e):
+    """Where that of queue q is that is first said in epoch e, or was."""
+    return np.int64(np.uint32(e + plan.feedback) % np.uint32(plan.feedback)) * plan.queues + q
+
+
+@device
+def notes_at(plan, y, e, q):
+    """Where the y-th two values about queue q are that were said in epoch e."""
+    words = (plan.feedback + 1) // 2
+    return ((e & TURNS - 1) * words + y) * plan.queues + q
+
+
+@device
+def notes_to(plan, p, i, e):
+    """The queue about which node i says something in place p, where its node will look."""
+    r, j = np.int64(plan.tables[at(plan.mirror, p)]), facing(i, np.int64(plan.tables[at(0, p)]), plan.n)
+    return notes_at(plan, 0, e, r * plan.row + j)
+
+
+@device
+def notes_for(plan, p, i, e):
+    """Where what is said about the queue of node i in place p is, when it is served in epoch e."""
+    return notes_at(plan, 0, e - np.int64(plan.tables[at(plan.before, p)]), p * plan.row + i)
+
+
+@device
+def take_notes(plan, rack, i, p, e):
+    """Let node i take in what has been said to it of subflows of its own over place p."""
+    here, x = p == plan.self_place, notes_for(plan, p, i, e)
+    first = rack.u64[at(plan.notes, x)]
+    if first >> _32 != 0:
+        take_note(plan, rack, i, p, np.uint32(first >> _32), here, True)
+    for y in range(2, plan.feedback):
+        both = rack.u64[at(plan.notes, x + (y >> 1) * plan.queues)]
+        take_note(plan, rack, i, p, np.uint32(both >> np.uint64(32 * (y & 1)) & _LOW), here, True)
+    if first & _LOW != 0:
+        take_note(plan, rack, i, p, np.uint32(first & _LOW), here, here)
+
+
+@device
+def said_of(plan, note, p, i):
+    """Where `leave` has the subflow of node i over place p of which a feedback says something."""
+    step = plan.n * PACK
+    return of(0, np.uint32(subflow(plan, 0, p, i) - step) + np.uint32(note >> np.uint32(SAID_SHIFT)) * np.uint32(step))
+
+
+@device
+def take_note(plan, rack, i, p, note, here, patient):
+    """Node i hears when a subflow of its own over place p may send again; if patient, not while it waits for news."""
+    if note == 0:
+        return
+    where, when = said_of(plan, note, p, i), np.int64(note & np.uint32(WHEN_BITS))
+    if patient and rack.leave[where] == GONE:
+        return
+    if here and np.uint32(rack.u32[at(plan.left, i)]) == note >> np.uint32(SAID_SHIFT):
+        when = min(when + 1, LATEST)
+    rack.leave[where] = when + 1
 
 
 # ---------------------------------------------------------------- the first half: flows start, nodes send
@@ -464,7 +577,7 @@ def age_of(plan, rack, i, seat, slot):
 def let_go(plan, rack, i, p, q, slot, e, holds, acc):
     """Let node i release cells to the end of queue q, in turn; returns what the queue holds then."""
     seats, interval, ready_queues = plan.seats, plan.age_interval, plan.ready_queues
-    length, turn, head = holds & LENGTH, holds >> TURN_SHIFT, holds >> HEAD_SHIFT & RING - 1
+    length, turn = holds & LENGTH, holds >> TURN_SHIFT
     limit = min(e + length, LATEST) if ready_queues else np.int64(LATEST)
     groups, released = seats >> 6, np.int64(0)
     turn = turn if turn < seats else 0
@@ -491,7 +604,7 @@ def let_go(plan, rack, i, p, q, slot, e, holds, acc):
             rack.leave[at(subflow(plan, seat, p, i), 0)] = GONE
             if counts >> _32 == 0:
                 rack.near64[at(plan.able, (seat >> 6) * plan.n + i)] &= ~(_1 << np.uint64(seat & 63))
-            append(plan, rack, q, i, length + released, head, cell, acc)
+            append(plan, rack, q, i, length + released, e, cell, acc)
             released += 1
             turn = seat + 1
             if ready_queues:
@@ -502,7 +615,7 @@ def let_go(plan, rack, i, p, q, slot, e, holds, acc):
     if released > 0:
         note_waiting(plan, rack, i, released, length + released, acc)
         holds = (holds & ((1 << TURN_SHIFT) - 1)) + released - ((1 << READY_SHIFT) if ready_queues else 0)
-        holds |= LOCAL_BIT | turn << TURN_SHIFT
+        holds |= LOCAL_BIT | FRESH | turn << TURN_SHIFT
     return holds
 
 
@@ -520,8 +633,8 @@ def ahead_in(plan, rack, debt, i):
     """Cells and flows before one that comes to the queue which a feedback that node i owes is about."""
     if debt == 0:
         return _N
-    place = np.int64(debt) & PLACE_BITS
-    return cells_and_flows(rack.u32[at(plan.held, at(place * plan.row, i))])
+    few = few_of(plan, rack, np.int64(debt) & PLACE_BITS, i)
+    return cells_and_flows(rack.u32[of(plan.held, queue_about(plan, debt, i))]) if few == _LOOK else few
 
 
 @device
@@ -563,16 +676,16 @@ def send(plan, rack, i, slot, e, base, place, acc, sums):
             send_four(plan, rack, i, slot, e, base, base + c, place + c, min(plan.channels - c, 4), acc, sums)
         return
     for c in range(plan.channels):
-        q, x = at((base + c) * plan.row, i), at((place + c) * plan.n, i)
-        serve(plan, rack, i, slot, e, base, base + c, q, x, acc, sums)
+        serve(plan, rack, i, slot, e, base + c, at((place + c) * plan.n, i), acc, sums)
 
 
 @device
-def say_nothing(plan, rack, x):
-    """Leave the wire at x empty."""
+def say_nothing(plan, rack, i, p, e, x):
+    """Let node i send nothing in place p, at x on the wire."""
     rack.near64[at(plan.what, x)] = _ALL
-    for y in range(plan.feedback):
-        rack.near32[at(plan.said, y * plan.wires + x)] = 0
+    to = notes_to(plan, p, i, e)
+    for y in range((plan.feedback + 1) // 2):
+        rack.u64[at(plan.notes, to + y * plan.queues)] = 0
 
 
 # ---------------------------------------------------------------- four channels at once
@@ -586,27 +699,21 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     the channels look at is asked for in two goes, the words of the pairs whose turn it will be among the second. It is
     kept close by; if an earlier channel changes what a later one was told, that is led to it.
     """
-    u32, near32, near64, n = rack.u32, rack.near32, rack.near64, plan.n
+    near32, near64, n = rack.near32, rack.near64, plan.n
     q0 = at(p * plan.row, i)
     q1, q2, q3 = at(q0, plan.row), at(q0, 2 * plan.row), at(q0, 3 * plan.row)
     could, first = np.uint32(near64[at(plan.able, i)]), at(four_of(plan, 0, p, i), 0)
     w0, w1, w2, w3, b0, b1, b2, b3, todo = leaves(plan, rack, first, could)
     w4, w5, w6, w7, b4, b5, b6, b7, todo = leaves(plan, rack, first, todo)
-    h0, d0 = u32[of(plan.held, q0)], u32[of(plan.owed, q0)]
-    h1, h2, h3, d1, d2, d3, g0, g1, g2, g3 = _N, _N, _N, _N, _N, _N, _N, _N, _N, _N
-    if many > 1:
-        h1, d1 = u32[of(plan.held, q1)], u32[of(plan.owed, q1)]
-    if many > 2:
-        h2, h3, d2, d3 = u32[of(plan.held, q2)], u32[of(plan.held, q3)], u32[of(plan.owed, q2)], u32[of(plan.owed, q3)]
-    if plan.feedback > 1:
-        g0 = u32[of(plan.past, q0)]
-        if many > 1:
-            g1 = u32[of(plan.past, q1)]
-        if many > 2:
-            g2, g3 = u32[of(plan.past, q2)], u32[of(plan.past, q3)]
-    if not some_here((could | d0 | d1 | d2 | d3 | g0 | g1 | g2 | g3 | (h0 | h1 | h2 | h3) & _BUSY) != 0):
+    few = np.uint32(rack.few[few_at(plan, p, i)] >> few_shift(p))
+    h0, d0, g0, a0, c0 = asked(plan, rack, i, p, q0, e, few, 0, many)
+    h1, d1, g1, a1, c1 = asked(plan, rack, i, p, q1, e, few, 1, many)
+    h2, d2, g2, a2, c2 = asked(plan, rack, i, p, q2, e, few, 2, many)
+    h3, d3, g3, a3, c3 = asked(plan, rack, i, p, q3, e, few, 3, many)
+    heard = a0 | a1 | a2 | a3 != 0
+    if not some_here(heard or (could | d0 | d1 | d2 | d3 | g0 | g1 | g2 | g3 | (h0 | h1 | h2 | h3) & _BUSY) != 0):
         for c in range(many):
-            say_nothing(plan, rack, at((place + c) * n, i))
+            say_nothing(plan, rack, i, at(p, c), e, at((place + c) * n, i))
         return
 
     m0, m1, m2, m3 = _N, _N, _N, _N
@@ -629,9 +736,14 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
             m0, m1, m2, m3 = compare(low, high, skip, v1, b1, m0, m1, m2, m3)
             m0, m1, m2, m3 = compare(low, high, skip, v2, b2, m0, m1, m2, m3)
             m0, m1, m2, m3 = compare(low, high, skip, v3, b3, m0, m1, m2, m3)
-        if p + many > plan.all_lit:  # a dark place has no turn
-            m0, m1 = (m0 if lit(plan, p, i) else _N), (m1 if lit(plan, p + 1, i) else _N)
-            m2, m3 = (m2 if lit(plan, p + 2, i) else _N), (m3 if lit(plan, p + 3, i) else _N)
+    if heard:
+        m0 = heed(plan, rack, i, p, m0, could, h0, a0, e)
+        m1 = heed(plan, rack, i, at(p, 1), m1, could, h1, a1, e)
+        m2 = heed(plan, rack, i, at(p, 2), m2, could, h2, a2, e)
+        m3 = heed(plan, rack, i, at(p, 3), m3, could, h3, a3, e)
+    if p + many > plan.all_lit:  # a dark place has no turn
+        m0, m1 = (m0 if lit(plan, p, i) else _N), (m1 if lit(plan, p + 1, i) else _N)
+        m2, m3 = (m2 if lit(plan, p + 2, i) else _N), (m3 if lit(plan, p + 3, i) else _N)
 
     k0, k1, k2, k3 = chosen(h0, m0), chosen(h1, m1), chosen(h2, m2), chosen(h3, m3)
     t1, t2, t3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
@@ -639,17 +751,15 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     n1, f1 = words_of(plan, rack, i, np.int64(k1 if t1 == 1 else np.int32(-1)))
     n2, f2 = words_of(plan, rack, i, np.int64(k2 if t2 == 2 else np.int32(-1)))
     n3, f3 = words_of(plan, rack, i, np.int64(k3 if t3 == 3 else np.int32(-1)))
-    r0, r1 = there_of(plan, rack, d0, i), there_of(plan, rack, d1, i)
-    r2, r3 = there_of(plan, rack, d2, i), there_of(plan, rack, d3, i)
-    s0, s1 = there_of(plan, rack, g0, i), there_of(plan, rack, g1, i)
-    s2, s3 = there_of(plan, rack, g2, i), there_of(plan, rack, g3, i)
-    c0, c1 = first_cell(plan, rack, q0, h0), first_cell(plan, rack, q1, h1)
-    c2, c3 = first_cell(plan, rack, q2, h2), first_cell(plan, rack, q3, h3)
+    r0, r1 = ahead_in(plan, rack, d0, i), ahead_in(plan, rack, d1, i)
+    r2, r3 = ahead_in(plan, rack, d2, i), ahead_in(plan, rack, d3, i)
+    s0, s1 = ahead_in(plan, rack, g0, i), ahead_in(plan, rack, g1, i)
+    s2, s3 = ahead_in(plan, rack, g2, i), ahead_in(plan, rack, g3, i)
     owes, odd, now, x = _N, _N, np.int32(e - plan.answer_offset), at(place * n, i)
-    owes, odd = answer(plan, rack, 0, many, q0, x, d0, g0, r0, s0, base, p, now, owes, odd)
-    owes, odd = answer(plan, rack, 1, many, q1, at(x, n), d1, g1, r1, s1, base, p, now, owes, odd)
-    owes, odd = answer(plan, rack, 2, many, q2, at(x, 2 * n), d2, g2, r2, s2, base, p, now, owes, odd)
-    owes, odd = answer(plan, rack, 3, many, q3, at(x, 3 * n), d3, g3, r3, s3, base, p, now, owes, odd)
+    owes, odd = answer(plan, rack, i, 0, many, d0, g0, r0, s0, base, p, e, now, owes, odd)
+    owes, odd = answer(plan, rack, i, 1, many, d1, g1, r1, s1, base, p, e, now, owes, odd)
+    owes, odd = answer(plan, rack, i, 2, many, d2, g2, r2, s2, base, p, e, now, owes, odd)
+    owes, odd = answer(plan, rack, i, 3, many, d3, g3, r3, s3, base, p, e, now, owes, odd)
     keep_asked(plan, rack, 0, many, h0, m0, c0, n0, f0)
     keep_asked(plan, rack, 1, many, h1, m1, c1, n1, f1)
     keep_asked(plan, rack, 2, many, h2, m2, c2, n2, f2)
@@ -661,7 +771,7 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     together = here()
     for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
         left, waiting, gone = work(
-            plan, rack, i, slot, now, p, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums
+            plan, rack, i, slot, e, p, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums
         )  # fmt: skip
         x, q = at(x, n), at(q, plan.row)
         some_still(together, True)
@@ -673,36 +783,58 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
 
 
 @device
-def first_cell(plan, rack, q, holds):
-    """The first cell of queue q; of no meaning if it has none."""
-    return rack.u64[of(plan.cells, head_of(holds) * plan.queues + q)] if holds & _LENGTH != 0 else _ALL
+def asked(plan, rack, i, p, q, e, few, c, many):
+    """What the c-th channel from place p on will look at in any case, if there are so many.
+
+    That is: what its queue holds; what it owes, and owed before; what was said of the queue; the queue's first cell.
+    """
+    if c >= many:
+        return _N, _N, _N, _0, _ALL
+    few = np.uint32(few >> np.uint32(FEW_BITS * c) & _FEW)
+    holds, debt = rack.u32[of(plan.held, q)], rack.u32[of(plan.owed, owed_at(plan, q, e))]
+    before = rack.u32[of(plan.owed, owed_at(plan, q, e - 1))] if plan.feedback > 1 else _N
+    heard = rack.u64[of(plan.notes, notes_for(plan, at(p, c), i, e))]
+    cell = rack.u64[of(plan.cells, in_ring(plan, e, q))] if few != 0 else _ALL
+    return whole(holds, few), debt, before, heard, cell
 
 
 @device
-def there_of(plan, rack, debt, i):
-    """The queue that a feedback which node i owes is about; of no meaning if there is none."""
-    return rack.u32[of(plan.held, queue_about(plan, debt, i))] if debt != 0 else _N
+def heed(plan, rack, i, p, who, could, holds, heard, e):
+    """Let node i take in what was said of its queue in place p, which holds so much; returns who may send then.
+
+    What is said again is of the subflow of which was heard an epoch ago: that waits for news if it was then served.
+    """
+    note, again = np.uint32(heard), np.uint32(heard >> _32)
+    if again != 0 and not (holds & _FRESH != 0 and holds >> np.uint32(TURN_SHIFT) == again >> np.uint32(SAID_SHIFT)):
+        who = heed_one(plan, rack, i, p, who, could, holds, again, e)
+    if note != 0:
+        who = heed_one(plan, rack, i, p, who, could, holds, note, e)
+    return who
 
 
 @device
-def answer(plan, rack, c, many, q, x, debt, before, there, there_before, base, p, now, owes, odd):
-    """Say what is owed on the c-th channel, queue q, at x on the wire, unless that is about a queue of this slot.
+def heed_one(plan, rack, i, p, who, could, holds, note, e):
+    """The same of one value."""
+    seat, when = np.uint32(note >> np.uint32(SAID_SHIFT)) - _I, np.int32(note & np.uint32(WHEN_BITS))
+    rack.leave[said_of(plan, note, p, i)] = when + 1
+    bit = np.uint32(_I << seat if seat < 32 else _N)
+    ready = when <= min(np.int32(e) + np.int32(holds & _LENGTH), _LATEST)
+    return np.uint32(who & ~bit | (bit & could if ready else _N))
+
+
+@device
+def answer(plan, rack, i, c, many, debt, before, ahead, ahead_before, base, p, e, now, owes, odd):
+    """Say what node i owes on the c-th channel from place p on, unless that is about a queue of this slot.
 
     Adds to two sets: the channels that owe something, and those for which `work` says it: c, or 4 + c if it is again.
     """
     if c < many:
-        u32, near32 = rack.u32, rack.near32
-        near32[at(plan.said, x)] = report(debt, cells_and_flows(there), now)
-        if debt != 0:
-            u32[of(plan.owed, q)] = 0
-        if plan.feedback > 1:
-            near32[at(plan.said, plan.wires + x)] = report(before, cells_and_flows(there_before), now)
-            if before != debt:
-                u32[of(plan.past, q)] = debt
+        note, again = report(debt, ahead, now), report(before, ahead_before, now)
+        rack.u64[of(plan.notes, notes_to(plan, at(p, c), i, e))] = np.uint64(note) | np.uint64(again) << _32
         owes = np.uint32(owes | (_I << np.uint32(c) if debt | before != 0 else _N))
         first, count = (base, plan.channels) if plan.channels > 4 else (p, many)
-        close = np.uint32(np.uint32(debt & np.uint32(PLACE_BITS)) - first) < count and debt != 0
-        close_before = np.uint32(np.uint32(before & np.uint32(PLACE_BITS)) - first) < count and before != 0
+        close = np.uint32(np.uint32(debt & np.uint32(PLACE_BITS)) - np.uint32(first)) < count and debt != 0
+        close_before = np.uint32(np.uint32(before & np.uint32(PLACE_BITS)) - np.uint32(first)) < count and before != 0
         if close or close_before:
             rack.kept32[kept32(plan, c, DEBT)], rack.kept32[kept32(plan, c, BEFORE)] = debt, before
             odd = np.uint32(odd | np.uint32(close) << np.uint32(c) | np.uint32(close_before) << np.uint32(4 + c))
@@ -742,19 +874,19 @@ def cells_and_flows(there):
 
 
 @device
-def answer_late(plan, rack, debt, i, p, many, x, now):
-    """Say what is owed about a queue of this slot, at x on the wire, as it is now."""
-    if debt != 0:
-        among = np.uint32(np.uint32(debt & np.uint32(PLACE_BITS)) - p)
-        if among < many:
-            ahead = cells_and_flows(rack.kept32[kept32(plan, np.int64(among), HOLDS)])
-        else:
-            ahead = ahead_in(plan, rack, debt, i)
-        rack.near32[at(plan.said, x)] = report(debt, ahead, now)
+def answer_late(plan, rack, debt, i, p, many, x, half, now):
+    """Say what is owed about a queue of this slot, in that half of a word of `notes`, as it is now."""
+    among = np.uint32(np.uint32(debt & np.uint32(PLACE_BITS)) - np.uint32(p))
+    if among < many:
+        ahead = cells_and_flows(rack.kept32[kept32(plan, np.int64(among), HOLDS)])
+    else:
+        ahead = ahead_in(plan, rack, debt, i)
+    said = np.uint64(report(debt, ahead, now)) << np.uint64(32 * half)
+    rack.u64[at(plan.notes, x)] = rack.u64[at(plan.notes, x)] & (_LOW if half else ~_LOW) | said
 
 
 @device
-def work(plan, rack, i, slot, now, first, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums):
+def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums):
     """Let node i send in place first + c, the c-th of the channels that `send_four` works through.
 
     q: its queue; x: where on the wire; seats: whose turn it is, a byte each; homes: at which of the channels the words
@@ -769,7 +901,7 @@ def work(plan, rack, i, slot, now, first, c, many, q, x, seats, homes, owes, odd
 
     # Who may release a cell, and does.
     who = np.uint32(close32[kept32(plan, c, WHO)] & left)
-    holds = np.uint32(found & ~np.uint32(READY_BITS << READY_SHIFT))
+    holds = np.uint32(found & ~np.uint32(READY_BITS << READY_SHIFT | FRESH))
     holds = np.uint32(holds | np.uint32(set_bits(np.uint64(who))) << np.uint32(READY_SHIFT))
     cell = close64[kept64(plan, c, FIRST)]
     seat = np.int32(np.int8(seats >> np.uint32(8 * c) & np.uint32(0xFF)))
@@ -795,28 +927,27 @@ def work(plan, rack, i, slot, now, first, c, many, q, x, seats, homes, owes, odd
             acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
             acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
             holds = np.uint32((holds & np.uint32((1 << TURN_SHIFT) - 1)) + np.uint32(1) - np.uint32(1 << READY_SHIFT))
-            holds = np.uint32(holds | np.uint32(LOCAL_BIT) | np.uint32(seat + np.int32(1)) << np.uint32(TURN_SHIFT))
+            holds = np.uint32(holds | np.uint32(LOCAL_BIT | FRESH) | np.uint32(seat + np.int32(1)) << np.uint32(TURN_SHIFT))
             if length > 0:
-                append(plan, rack, q, i, np.int64(length), head_of(holds), fresh, acc)
+                append(plan, rack, q, i, np.int64(length), e, fresh, acc)
             else:
                 cell = fresh
 
     # Feedback about a queue of this slot: eq. (1), (6).
     if odd != 0:
-        close32[kept32(plan, c, HOLDS)] = holds
+        close32[kept32(plan, c, HOLDS)], now = holds, np.int32(e - plan.answer_offset)
         if odd >> shift & _I != 0:
-            answer_late(plan, rack, close32[kept32(plan, c, DEBT)], i, first, many, x, now)
+            answer_late(plan, rack, close32[kept32(plan, c, DEBT)], i, first, many, notes_to(plan, p, i, e), 0, now)
         if odd >> shift & np.uint32(16) != 0:
-            answer_late(plan, rack, close32[kept32(plan, c, BEFORE)], i, first, many, at(plan.wires, x), now)
+            answer_late(plan, rack, close32[kept32(plan, c, BEFORE)], i, first, many, notes_to(plan, p, i, e), 1, now)
 
     # The cell.
     count = np.uint32(holds & _LENGTH)
     if count > RING:
-        move_up(plan, rack, q, i, head_of(holds))
+        move_up(plan, rack, q, i, e)
     some = count > 0
     if some:
-        turn = np.uint32((holds + np.uint32(1 << HEAD_SHIFT)) & _TURN) if count > 1 else _N
-        holds = np.uint32((holds & ~_TURN) - _I | turn)
+        holds = np.uint32(holds - _I)
         if cell & _OWN != 0:
             holds = np.uint32(holds & ~np.uint32(LOCAL_BIT))
             acc[LOCAL] += 1
@@ -828,15 +959,18 @@ def work(plan, rack, i, slot, now, first, c, many, q, x, seats, homes, owes, odd
     if odd != 0:
         close32[kept32(plan, c, HOLDS)] = holds
     rack.near64[at(plan.what, x)] = cell
-    if holds != found:
-        u32[of(plan.held, q)] = holds
+    put_held(plan, rack, i, p, q, found, holds)
     return left, waiting, gone
 
 
 @device
-def head_of(holds):
-    """Where in its ring the first cell of a queue is."""
-    return np.int64(holds >> np.uint32(HEAD_SHIFT) & np.uint32(RING - 1))
+def put_held(plan, rack, i, p, q, found, holds):
+    """Write what the queue of node i in place p holds, where it has changed; q: the queue."""
+    if few_in(holds) != few_in(found):
+        where = few_at(plan, p, i)
+        rack.few[where] = set_few(rack.few[where], p, few_in(holds))
+    if kept_of(holds) != kept_of(found):
+        rack.u32[of(plan.held, q)] = kept_of(holds)
 
 
 @device
@@ -870,31 +1004,33 @@ def say(plan, rack, debt, i, now):
 
 
 @device
-def serve(plan, rack, i, slot, e, base, p, q, x, acc, sums):
-    """Let node i send in place p: q is its queue, x where on the wire."""
-    n, u32, near32, near64, now = plan.n, rack.u32, rack.near32, rack.near64, e - plan.answer_offset
-    more, ready_queues, queues = plan.feedback - 1, plan.ready_queues, plan.queues
+def serve(plan, rack, i, slot, e, p, x, acc, sums):
+    """Let node i send in place p, at x on the wire."""
+    n, u32, u64, near32, near64, now = plan.n, rack.u32, rack.u64, rack.near32, rack.near64, e - plan.answer_offset
+    more, ready_queues, queues, q = plan.feedback - 1, plan.ready_queues, plan.queues, at(p * plan.row, i)
     if not lit(plan, p, i):
-        say_nothing(plan, rack, x)
+        say_nothing(plan, rack, i, p, e, x)
         return
+    take_notes(plan, rack, i, p, e)
     here = p == plan.self_place
     if here:
         u32[at(plan.left, i)] = 0
-    holds, debt = np.int64(u32[at(plan.held, q)]), np.int64(u32[at(plan.owed, q)])
+    debt = np.int64(u32[at(plan.owed, owed_at(plan, q, e))])
+    holds = np.int64(whole(u32[of(plan.held, q)], few_of(plan, rack, p, i)))
     owes = debt != 0
     for y in range(more):
-        owes |= u32[at(plan.past, y * queues + q)] != 0
+        owes |= u32[at(plan.owed, owed_at(plan, q, e - y - 1))] != 0
     if here and more == 0:
         owes |= u32[at(plan.told, i)] != 0
     active = any_able(plan, rack, i)
     if not (active or owes or holds & (LENGTH | READY_BITS << READY_SHIFT) != 0):
-        say_nothing(plan, rack, x)
+        say_nothing(plan, rack, i, p, e, x)
         return
-    length, found = holds & LENGTH, holds
+    length, found = holds & LENGTH, np.uint32(holds)
     note_visit(rack, length, sums)
 
     # Who may release a cell, and does.
-    holds &= ~(READY_BITS << READY_SHIFT)
+    holds &= ~(READY_BITS << READY_SHIFT | FRESH)
     if active:
         limit, ready = min(e + length, LATEST) if ready_queues else np.int64(LATEST), np.int64(0)
         for g in range(plan.seats >> 6):
@@ -903,39 +1039,37 @@ def serve(plan, rack, i, slot, e, base, p, q, x, acc, sums):
             holds |= ready << READY_SHIFT
         if ready > 0 and (holds & LOCAL_BIT == 0 or not ready_queues):
             holds = let_go(plan, rack, i, p, q, slot, e, holds, acc)
-    if holds != found:
-        u32[at(plan.held, q)] = holds
+    put_held(plan, rack, i, p, q, found, np.uint32(holds))  # what is said next may be about this queue
+    found = np.uint32(holds)
 
     # Feedback: eq. (1), (6), said as the epoch from which the source may send again.
-    kept = debt
-    for y in range(more):
-        earlier = np.int64(u32[at(plan.past, y * queues + q)])
-        if earlier != kept:
-            u32[at(plan.past, y * queues + q)] = kept
-        near32[at(plan.said, (y + 1) * plan.wires + x)] = say(plan, rack, earlier, i, now)
-        kept = earlier
-    if debt != 0:
-        u32[at(plan.owed, q)] = 0
+    to, other = notes_to(plan, p, i, e), _0
+    if more > 0:
+        other = np.uint64(say(plan, rack, u32[at(plan.owed, owed_at(plan, q, e - 1))], i, now))
     if here and more == 0:
         again = np.int64(u32[at(plan.told, i)])
         u32[at(plan.told, i)] = debt
         if debt == 0:
             debt = again
-    near32[at(plan.said, x)] = say(plan, rack, debt, i, now)
+    u64[at(plan.notes, to)] = np.uint64(say(plan, rack, debt, i, now)) | other << _32
+    for y in range(2, plan.feedback, 2):
+        other = np.uint64(say(plan, rack, u32[at(plan.owed, owed_at(plan, q, e - y))], i, now))
+        if y + 1 < plan.feedback:
+            other |= np.uint64(say(plan, rack, u32[at(plan.owed, owed_at(plan, q, e - y - 1))], i, now)) << _32
+        u64[at(plan.notes, to + (y >> 1) * queues)] = other
 
     # The cell.
     count = holds & LENGTH
     if count == 0:
         near64[at(plan.what, x)] = _ALL
         return
-    head = holds >> HEAD_SHIFT & RING - 1
-    word = rack.u64[at(plan.cells, head * queues + q)]
+    word = u64[at(plan.cells, in_ring(plan, e, q))]
     if count > RING:
-        move_up(plan, rack, q, i, head)
+        move_up(plan, rack, q, i, e)
     near64[at(plan.what, x)] = word
     near32[at(plan.waiting, i)] -= np.uint32(1)
     near32[at(plan.departed, i)] += np.uint32(1)
-    holds = (holds & ~((RING - 1) << HEAD_SHIFT)) - 1 | (head + 1 & RING - 1 if count > 1 else 0) << HEAD_SHIFT
+    holds -= 1
     if word & _OWN != 0:
         holds &= ~LOCAL_BIT
         acc[LOCAL] += 1
@@ -945,7 +1079,7 @@ def serve(plan, rack, i, slot, e, base, p, q, x, acc, sums):
             rack.leave[at(subflow(plan, seat_of(plan, word), p, i), 0)] = HAS_LEFT
             u32[at(plan.left, i)] = seat_of(plan, word) + 1
     acc[SENT] += 1
-    u32[at(plan.held, q)] = holds
+    put_held(plan, rack, i, p, q, found, np.uint32(holds))
 
 
 @device
@@ -962,12 +1096,17 @@ def note_visit(rack, length, sums):
 
 
 @device
-def receive(plan, rack, j, slot, base, place, acc, sums):
-    """Let node j take in what was sent to it `delay` slots ago: feedback, and a cell that goes on or has arrived."""
+def receive(plan, rack, j, slot, e, base, back, place, acc, sums):
+    """Let node j take in what was sent to it `delay` slots ago: a cell that goes on or has arrived, on each channel.
+
+    e: the epoch; base: the first place of this slot; back: that of the slot in which it was sent; place: where its wire
+    begins.
+    """
     if slot < plan.delay:
         return
     for turn in range(0, plan.channels, 4):
-        receive_four(plan, rack, j, slot, base, place, turn, min(plan.channels - turn, 4), acc, sums)
+        many = min(plan.channels - turn, 4)
+        receive_four(plan, rack, j, slot, e, base + plan.channels, back, place, turn, many, acc, sums)
 
 
 @device
@@ -1011,50 +1150,37 @@ def look(plan, rack, j, word):
 
 
 @device
-def heard(plan, rack, x, y):
-    """The y-th feedback on the wire at x, or 0."""
-    return rack.near32[at(plan.said, y * plan.wires + x)] if x >= 0 and y < plan.feedback else _N
-
-
-@device
-def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
-    """Let node j take in what was sent to it on up to four channels.
+def receive_four(plan, rack, j, slot, e, end, base, place, turn, many, acc, sums):
+    """Let node j take in what was sent to it on up to four channels, from place `base` on.
 
     What lies where they go is asked for at once, and kept close by. If several of them go to one queue, or are of one
-    pair, the first keeps it for all. Feedback does not depend on cells, nor do cells that go on on those that arrive.
+    pair, the first keeps it for all. Cells that go on do not depend on those that arrive. end: places that come before
+    it have been served in this epoch.
     """
     start = place - base
     p0, p1 = place_in_turn(plan, base, turn), place_in_turn(plan, base, turn + 1)
     p2, p3 = place_in_turn(plan, base, turn + 2), place_in_turn(plan, base, turn + 3)
-    x0, c0, n0, e0 = sent_to(plan, rack, j, p0, start, 0, many)
-    x1, c1, n1, e1 = sent_to(plan, rack, j, p1, start, 1, many)
-    x2, c2, n2, e2 = sent_to(plan, rack, j, p2, start, 2, many)
-    x3, c3, n3, e3 = sent_to(plan, rack, j, p3, start, 3, many)
-    none = not some_here(c0 & c1 & c2 & c3 != _ALL or n0 | n1 | n2 | n3 | e0 | e1 | e2 | e3 != 0)
-    if none and plan.feedback < 3:
-        return
-    together = here()
+    c0, c1 = sent_to(plan, rack, j, p0, start, 0, many), sent_to(plan, rack, j, p1, start, 1, many)
+    c2, c3 = sent_to(plan, rack, j, p2, start, 2, many), sent_to(plan, rack, j, p3, start, 3, many)
     r0, r1 = mirror_of(plan, p0, 0, many), mirror_of(plan, p1, 1, many)
     r2, r3 = mirror_of(plan, p2, 2, many), mirror_of(plan, p3, 3, many)
-    o0, o1 = known_leave(plan, rack, j, r0, e0), known_leave(plan, rack, j, r1, e1)
-    o2, o3 = known_leave(plan, rack, j, r2, e2), known_leave(plan, rack, j, r3, e3)
+    owe_nothing(plan, rack, j, r0, e, end, 0, many)
+    owe_nothing(plan, rack, j, r1, e, end, 1, many)
+    owe_nothing(plan, rack, j, r2, e, end, 2, many)
+    owe_nothing(plan, rack, j, r3, e, end, 3, many)
+    if not some_here(c0 & c1 & c2 & c3 != _ALL):
+        return
+    together = here()
     k0, k1, k2, k3 = look(plan, rack, j, c0), look(plan, rack, j, c1), look(plan, rack, j, c2), look(plan, rack, j, c3)
     h1, h2, h3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
-    q0, g0, l0 = ask(plan, rack, k0, True)
-    q1, g1, l1 = ask(plan, rack, k1, h1 == 1)
-    q2, g2, l2 = ask(plan, rack, k2, h2 == 2)
-    q3, g3, l3 = ask(plan, rack, k3, h3 == 3)
+    q0, g0, l0 = ask(plan, rack, j, k0, True)
+    q1, g1, l1 = ask(plan, rack, j, k1, h1 == 1)
+    q2, g2, l2 = ask(plan, rack, j, k2, h2 == 2)
+    q3, g3, l3 = ask(plan, rack, j, k3, h3 == 3)
     note_cell(plan, j, slot, c0, sums)
     note_cell(plan, j, slot, c1, sums)
     note_cell(plan, j, slot, c2, sums)
     note_cell(plan, j, slot, c3, sums)
-    if p0 == plan.self_place:
-        take_notes(plan, rack, j, r0, x0, True)
-    else:
-        take_both(plan, rack, j, r0, x0, n0, e0, o0)
-    take_both(plan, rack, j, r1, x1, n1, e1, o1)
-    take_both(plan, rack, j, r2, x2, n2, e2, o2)
-    take_both(plan, rack, j, r3, x3, n3, e3, o3)
     keep_received(plan, rack, 0, many, p0, r0, c0, k0, q0, g0, l0)
     keep_received(plan, rack, 1, many, p1, r1, c1, k1, q1, g1, l1)
     keep_received(plan, rack, 2, many, p2, r2, c2, k2, q2, g2, l2)
@@ -1066,12 +1192,26 @@ def receive_four(plan, rack, j, slot, base, place, turn, many, acc, sums):
     while some_still(together, onward != 0):  # a loop, or the kernel would outgrow the cache of instructions
         if onward != 0:
             k, onward = lowest_of(onward), without_lowest(onward)
-            waiting = relay(plan, rack, j, k, np.int64(homes >> np.uint32(2 * k) & np.uint32(3)), waiting, acc)
+            home = np.int64(homes >> np.uint32(2 * k) & np.uint32(3))
+            waiting = relay(plan, rack, j, k, home, e, end, waiting, acc)
     while some_still(together, ended != 0):
         if ended != 0:
             k, ended = lowest_of(ended), without_lowest(ended)
             arrive(plan, rack, j, k, np.int64(homes >> np.uint32(2 * k) & np.uint32(3)), slot, acc)
     rack.near32[at(plan.waiting, j)] = waiting
+
+
+@device
+def next_served(e, end, p):
+    """The epoch in which place p is served next, after the slot before place `end` of epoch e."""
+    return e + np.int64(p < end)
+
+
+@device
+def owe_nothing(plan, rack, j, r, e, end, k, many):
+    """Let node j owe nothing in place r, which answers the k-th of many, until a cell has come."""
+    if k < many:
+        rack.u32[of(plan.owed, owed_at(plan, r * plan.row + j, next_served(e, end, r)))] = 0
 
 
 @device
@@ -1099,11 +1239,8 @@ def place_in_turn(plan, base, turn):
 
 @device
 def sent_to(plan, rack, j, p, start, k, many):
-    """What node j gets in place p, k-th of many: where on the wire, or -1; the cell; what is said, and said again."""
-    if k >= many:
-        return np.int32(-1), _ALL, _N, _N
-    x = wire(plan, p, j, start)
-    return x, cell_at(plan, rack, x), heard(plan, rack, x, 0), heard(plan, rack, x, 1)
+    """The cell that node j gets in place p, k-th of many."""
+    return cell_at(plan, rack, wire(plan, p, j, start)) if k < many else _ALL
 
 
 @device
@@ -1113,30 +1250,23 @@ def mirror_of(plan, p, k, many):
 
 
 @device
-def said_of(plan, note, r, j):
-    """Where `leave` has the subflow of node j over place r of which a feedback says something."""
-    step = plan.n * PACK
-    return of(0, np.uint32(subflow(plan, 0, r, j) - step) + np.uint32(note >> np.uint32(SAID_SHIFT)) * np.uint32(step))
-
-
-@device
-def known_leave(plan, rack, j, r, note):
-    """The `leave` of which a feedback says something, GONE if there is none."""
-    return rack.leave[said_of(plan, note, r, j)] if note != 0 else np.uint16(GONE)
-
-
-@device
-def ask(plan, rack, about, alone):
+def ask(plan, rack, j, about, alone):
     """What lies where a cell goes, see `look`; of no meaning what does not, or what another asks for: it is not alone.
 
-    The word of its queue; both words of its pair.
+    The word of its queue, if that has many cells or will have; both words of its pair.
     """
     queue, got, only = _N, _0, _0
-    if 0 <= about < plan.queues and alone:
+    if 0 <= about < plan.queues and alone and few_of(plan, rack, place_about(plan, about), j) >= np.uint32(LOOK - 1):
         queue = rack.u32[of(plan.held, about)]
     if about >= plan.queues and alone:
         got, only = both(rack.u64, of(plan.ends + WANTED, (np.int64(about) - plan.queues) * TARGET_WORDS))
     return queue, got, only
+
+
+@device
+def place_about(plan, about):
+    """The place of a queue."""
+    return np.int64(np.uint32(about) // np.uint32(plan.row))
 
 
 @device
@@ -1160,57 +1290,28 @@ def keep_received(plan, rack, k, many, p, r, cell, about, queue, got, only):
 
 
 @device
-def take_both(plan, rack, j, r, x, note, echo, known):
-    """Let node j take in the feedback on the wire at x about subflows of its own over place r.
-
-    known: what `leave` has of the one of which something is said again, which counts unless that waits for news.
-    """
-    if echo != 0 and known != GONE:
-        rack.leave[said_of(plan, echo, r, j)] = np.int64(echo & np.uint32(WHEN_BITS)) + 1
-    for y in range(2, plan.feedback):
-        take_note(plan, rack, j, r, heard(plan, rack, x, y), False, True)
-    if note != 0:
-        rack.leave[said_of(plan, note, r, j)] = np.int64(note & np.uint32(WHEN_BITS)) + 1
-
-
-@device
-def take_notes(plan, rack, j, r, x, here):
-    """The same one after the other, as the self-mirrored link wants it."""
-    for y in range(1, plan.feedback):
-        take_note(plan, rack, j, r, heard(plan, rack, x, y), here, True)
-    take_note(plan, rack, j, r, heard(plan, rack, x, 0), here, here)
-
-
-@device
-def take_note(plan, rack, j, r, note, here, patient):
-    """Node j hears when a subflow of its own over place r may send again; if patient, not while it waits for news."""
-    if note == 0:
-        return
-    where, when = said_of(plan, note, r, j), np.int64(note & np.uint32(WHEN_BITS))
-    if patient and rack.leave[where] == GONE:
-        return
-    if here and np.uint32(rack.u32[at(plan.left, j)]) == note >> np.uint32(SAID_SHIFT):
-        when = min(when + 1, LATEST)
-    rack.leave[where] = when + 1
-
-
-@device
-def relay(plan, rack, j, k, home, waiting, acc):
+def relay(plan, rack, j, k, home, e, end, waiting, acc):
     """Let node j take in the cell of its k-th channel, which goes on; returns `waiting` then.
 
-    home: the channel that keeps what lies where it goes.
+    home: the channel that keeps what lies where it goes; e, end: see `receive_four`.
     """
     u32, row, close32 = rack.u32, plan.row, rack.kept32
     about, places = np.int32(close32[kept32(plan, k, ABOUT)]), np.int64(close32[kept32(plan, k, PLACES)])
-    word, there = rack.kept64[kept64(plan, k, CELL)], close32[kept32(plan, home, QUEUE)]
-    p, r = places & 0xFFFF, places >> 16
-    m, length = np.int64(np.uint32(about) // np.uint32(row)), np.uint32(there & _LENGTH)
-    append(plan, rack, about, j, np.int64(length), head_of(there), word & ~_OWN, acc)
-    close32[kept32(plan, home, QUEUE)] = there + _I
-    u32[of(plan.held, about)] = np.uint32(there + _I)
+    word, m, p, r = rack.kept64[kept64(plan, k, CELL)], place_about(plan, about), places & 0xFFFF, places >> 16
+    where, shift = few_at(plan, m, j), few_shift(m)
+    few = rack.few[where]
+    length = np.uint32(few >> shift & _FEW)
+    if length != _LOOK:
+        rack.few[where] = few + (_I << shift)
+    if length >= np.uint32(LOOK - 1):
+        there = close32[kept32(plan, home, QUEUE)]
+        there = whole(there if there != 0 else u32[of(plan.held, about)], length)  # it may have been shorter
+        length = np.uint32(there & _LENGTH)
+        close32[kept32(plan, home, QUEUE)], u32[of(plan.held, about)] = there + _I, there + _I
+    append(plan, rack, about, j, np.int64(length), next_served(e, end, m), word & ~_OWN, acc)
     lag = np.int64(plan.tables[at(plan.late, turn_of(plan, m) - turn_of(plan, p) + plan.epoch)]) + np.int64(m < r)
-    reply = lag + plan.answer_offset - 1
-    u32[of(plan.owed, r * row + j)] = OWES | seat_of(plan, word) << SEAT_SHIFT | reply << ANSWER_SHIFT | m
+    debt = OWES | seat_of(plan, word) << SEAT_SHIFT | lag + plan.answer_offset - 1 << ANSWER_SHIFT | m
+    u32[of(plan.owed, owed_at(plan, r * row + j, next_served(e, end, r)))] = debt
     waiting = np.int32(waiting + np.int32(1))
     acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
     acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
@@ -1298,13 +1399,15 @@ def reorder(plan, rack, h, seq, wanted, astray):
 
 @device
 def rebase(plan, rack, past, first, step):
-    """Count epochs of `leave` and of what is under way from `past` later: every `step`-th word from `first` on."""
+    """Count epochs of `leave` and of what was said from `past` later: every `step`-th word from `first` on."""
     leave = rack.leave
     for k in range(first, leave.size, step):
         when = np.int64(leave[at(k, 0)])
         if NOW < when < HAS_LEFT:
             leave[at(k, 0)] = max(when - past, NOW)
-    for k in range(first, plan.feedback * plan.wires, step):
-        note = np.int64(rack.near32[at(plan.said, k)])
-        if note != 0:
-            rack.near32[at(plan.said, k)] = note - min(note & WHEN_BITS, past)
+    for k in range(first, TURNS * ((plan.feedback + 1) // 2) * plan.queues, step):
+        word = rack.u64[at(plan.notes, k)]
+        note, again = np.int64(word & _LOW), np.int64(word >> _32)
+        if word != 0:
+            note, again = note - min(note & WHEN_BITS, past), again - min(again & WHEN_BITS, past)
+            rack.u64[at(plan.notes, k)] = np.uint64(note) | np.uint64(again) << _32
