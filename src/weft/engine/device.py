@@ -165,6 +165,20 @@ def of(start, k):
     return np.uint64(start) + np.uint64(np.uint32(k))
 
 
+def up(word, by):
+    """A uint32 shifted to the left by less than 32 bits: a device does not ask whether it is less."""
+    return np.uint32(np.uint32(word) << np.uint32(by))
+
+
+def down(word, by):
+    """The same to the right."""
+    return np.uint32(np.uint32(word) >> np.uint32(by))
+
+
+def soon(array, k):
+    """Say that the k-th word will be asked for: a device brings its sector nearer, and nobody waits for that."""
+
+
 def both(array, k):
     """(The k-th word, the one behind it): of 64 bits, the first of which lies at a multiple of 128."""
     return array[k], array[k + np.uint64(1)]
@@ -230,6 +244,31 @@ def _of(typingctx, start, k):
         return builder.add(first, builder.zext(builder.call(same, [word]), long))
 
     return types.uint64(start, k), codegen
+
+
+def _shifted(which):
+    def shifted(typingctx, word, by):
+        def codegen(context, builder, signature, args):
+            short = ir.IntType(32)
+            one, other = (builder.trunc(arg, short) if arg.type.width > 32 else arg for arg in args)
+            return getattr(builder, which)(one, other)
+
+        return types.uint32(word, by), codegen
+
+    return shifted
+
+
+def _soon_on_cuda(typingctx, array, k):
+    def codegen(context, builder, signature, args):
+        from numba.cuda.np.arrayobj import make_array
+
+        long, data = ir.IntType(64), make_array(signature.args[0])(context, builder, args[0]).data
+        there = builder.addrspacecast(builder.gep(data, [args[1]]), ir.PointerType(ir.IntType(64), 1))
+        does = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [long]), "prefetch.global.L2 [$0];", "l", True)
+        builder.call(does, [builder.ptrtoint(there, long)])
+        return context.get_dummy_value()
+
+    return types.void(array, k), codegen
 
 
 def _both_on_cuda(typingctx, array, k):
@@ -320,11 +359,12 @@ def loop() -> Target:
     """A loop over threads on the processor."""
     as_here = (
         add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, here, some_still,
-        first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, both, put_both, settled,
+        first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, soon, both, put_both, settled,
     )  # fmt: skip
     same = {one: counted(one) for one in as_here}
     same |= {lowest_bit: bits.lowest, lowest_bit32: bits.lowest, set_bits: bits.population}
-    return Target(counted, {**same, at: intrinsic(_at)})
+    shifts = {up: intrinsic(_shifted("shl")), down: intrinsic(_shifted("lshr"))}
+    return Target(counted, {**same, **shifts, at: intrinsic(_at)})
 
 
 def compiled(
@@ -417,6 +457,7 @@ def on_cuda() -> Target:
         short_bit_of = lowest_bit32
         wait, pass_by = jit(_wait_simulated), jit(_wait_simulated)
         sum_of, pair, put_pair, fixed = jit(of), jit(both), jit(put_both), jit(settled)
+        left, right, prefetch = jit(up), jit(down), jit(soon)
     else:
         from numba.cuda.extending import intrinsic as on_device
 
@@ -425,13 +466,15 @@ def on_cuda() -> Target:
         wait, pass_by = on_device(_bar_on_cuda("bar.sync")), on_device(_bar_on_cuda("bar.arrive"))
         sum_of, fixed = on_device(_of), on_device(_settled_on_cuda)
         pair, put_pair = on_device(_both_on_cuda), on_device(_put_both_on_cuda)
+        left, right = on_device(_shifted("shl")), on_device(_shifted("lshr"))
+        prefetch = on_device(_soon_on_cuda)
     return Target(jit, {
         add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), clear_in: jit(_clear_in_on_cuda),
         all_of: jit(_all_on_cuda), vote: jit(_vote_simulated if SIMULATED else _vote_on_cuda),
         **{one: jit(one if SIMULATED else there) for one, there in _TOGETHER.items()},
         wait_for_all: wait, go_on: pass_by, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
         in_turn: jit(_in_turn_on_cuda), of: sum_of, both: pair, put_both: put_pair,
-        settled: fixed,
+        settled: fixed, up: left, down: right, soon: prefetch,
         lowest_bit: bit_of, lowest_bit32: short_bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
     })  # fmt: skip

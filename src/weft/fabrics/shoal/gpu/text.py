@@ -13,8 +13,8 @@ needs none that it waits for: so what four channels will look at is asked for at
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import (
-    add_to, at, both, device, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of, put_both,
-    set_bits, set_in, some_here, some_of, some_still, union_of, wipe,
+    add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of,
+    put_both, set_bits, set_in, some_here, some_of, some_still, soon, union_of, up, wipe,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
@@ -28,17 +28,18 @@ from weft.fabrics.shoal.gpu.state import (
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN
 from weft.fabrics.shoal.kernel import SENT as HAS_GONE
-from weft.fabrics.shoal.rules import channel_in_turn, event, facing, too_young
+from weft.fabrics.shoal.rules import channel_in_turn, event, too_young
 
 _0, _1, _ALL = np.uint64(0), np.uint64(1), np.uint64(EMPTY)
 _N, _I, _15, _31, _LENGTH = np.uint32(0), np.uint32(1), np.uint32(15), np.uint32(31), np.uint32(LENGTH)
+_TOP, _EACH = np.uint32(0x8000), np.uint32(0xFFFFFFFF)
 _BUSY = np.uint32(LENGTH | READY_BITS << READY_SHIFT)  # of a queue's word: it has cells, or had flows that were ready
 _FEW, _LOOK, _FRESH = np.uint32((1 << FEW_BITS) - 1), np.uint32(LOOK), np.uint32(FRESH)
 _LATEST = np.int32(LATEST)
 _LOW, _OWN, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(OWN), np.uint64(32), np.uint64(63)
 _31_BITS = np.uint64(MANY - 1)
 _ASTRAY = _31_BITS << _32  # of a word with the first flow
-_ALONE, _MARGIN = np.uint64(ALONE), np.uint64(MARGIN_BITS << MARGIN_SHIFT)
+_ALONE = np.uint64(ALONE)
 _KEPT = np.uint64(~ALONE & ~0xFFFFFFFF & EMPTY)  # what stays of a pair's word when it is the turn of another flow
 # leave, with 1 added so that nothing is negative
 GONE, HAS_LEFT, NOW = AWAY + 1, HAS_GONE + 1, 0
@@ -50,27 +51,27 @@ GONE, HAS_LEFT, NOW = AWAY + 1, HAS_GONE + 1, 0
 @device
 def flow_of(plan, word):
     """The flow of a cell."""
-    return word & (_1 << np.uint64(plan.flow_bits)) - _1
+    return np.uint32(word & (_1 << np.uint64(plan.flow_bits)) - _1)
 
 
 @device
 def seat_of(plan, word):
     """The seat of the pair of a cell, at its source."""
-    return np.int64(word >> np.uint64(plan.flow_bits + plan.source_bits)) & (1 << plan.seat_bits) - 1
+    return np.int32(np.int64(word >> np.uint64(plan.flow_bits + plan.source_bits)) & (1 << plan.seat_bits) - 1)
 
 
 @device
 def end_of(plan, word):
     """The destination of a cell."""
     shift = plan.flow_bits + plan.source_bits + plan.seat_bits
-    return np.int64(word >> np.uint64(shift)) & (1 << plan.node_bits) - 1
+    return np.int32(np.int64(word >> np.uint64(shift)) & (1 << plan.node_bits) - 1)
 
 
 @device
 def seq_of(plan, word):
     """The number of a cell, as far as its word says it."""
     shift = plan.flow_bits + plan.source_bits + plan.seat_bits + plan.node_bits
-    return np.int64(word >> np.uint64(shift)) & (1 << plan.seq_bits) - 1
+    return np.uint32(np.int64(word >> np.uint64(shift)) & (1 << plan.seq_bits) - 1)
 
 
 @device
@@ -178,13 +179,13 @@ def few_shift(p):
 @device
 def few_of(plan, rack, p, i):
     """How many cells the queue of node i in place p has, if few and no flow is ready, or LOOK."""
-    return np.uint32(rack.few[few_at(plan, p, i)] >> few_shift(p) & _FEW)
+    return np.uint32(down(rack.few[few_at(plan, p, i)], few_shift(p)) & _FEW)
 
 
 @device
 def set_few(word, p, few):
     """The word with another number for the queue in place p."""
-    return np.uint32(word & ~(_FEW << few_shift(p)) | few << few_shift(p))
+    return np.uint32(word & ~up(_FEW, few_shift(p)) | up(few, few_shift(p)))
 
 
 @device
@@ -225,8 +226,14 @@ def notes_at(plan, y, e, q):
 @device
 def notes_to(plan, p, i, e):
     """The queue about which node i says something in place p, where its node will look."""
-    r, j = np.int64(plan.tables[at(plan.mirror, p)]), facing(i, np.int64(plan.tables[at(0, p)]), plan.n)
-    return notes_at(plan, 0, e, r * plan.row + j)
+    return notes_at(plan, 0, e, np.int64(plan.tables[at(plan.mirror, p)]) * plan.row + facing(plan, p, i))
+
+
+@device
+def facing(plan, p, i):
+    """The node that i sends to in place p."""
+    j = np.int32(np.int32(i) + plan.tables[at(0, p)])
+    return np.int32(j - plan.n) if j >= plan.n else j
 
 
 @device
@@ -434,7 +441,7 @@ def next_flow(plan, rack, h, counts, head):
     The flow is that of `head`, and some cell is left if the upper half of `counts` is not 0.
     """
     flows, left, alone = rack.flows, np.uint32(counts >> _32), head & _ALONE != 0
-    counts -= _1 << _32
+    counts = counts & _LOW | np.uint64(np.uint32(left - _I)) << _32
     if left == 1 or not (alone or plan.shortest):  # else it is the next again
         flow = np.int64(head & _LOW)
         flows[at(flow * FLOW_WORDS, RELEASE)] = left - _I
@@ -524,7 +531,7 @@ def limit_of(e, holds):
 def chosen(holds, who):
     """The seat of `who` whose turn it is in a queue, -1 if it has a local cell or nobody is in `who`."""
     turn = np.uint32(holds >> np.uint32(TURN_SHIFT))
-    later = np.uint32(who & np.uint32(0xFFFFFFFF) << (turn if turn < 32 else _N))
+    later = np.uint32(who & up(_EACH, turn if turn < 32 else _N))
     found = lowest_of(later if later != 0 else who)
     return np.int32(found) if who != 0 and holds & np.uint32(LOCAL_BIT) == 0 else np.int32(-1)
 
@@ -553,18 +560,19 @@ def put_words(plan, rack, i, seat, counts, head):
 @device
 def release(plan, rack, i, p, seat, counts, head, acc):
     """Let the pair in that seat of i release a cell for place p; returns the cell, and its words as they are then."""
-    h = seat * plan.n + i
-    f, d, number = head & _LOW, end_in(head), np.int64(counts & _LOW)
-    margin = np.int64(head >> np.uint64(MARGIN_SHIFT)) & MARGIN_BITS
+    f, d, number = np.uint32(head), end_in(head), np.uint32(counts)
+    margin = np.int32(np.uint32(head >> np.uint64(MARGIN_SHIFT)) & np.uint32(MARGIN_BITS))
     if margin == 0:
-        seen = np.int64(rack.u64[at(plan.ends, h * TARGET_WORDS + WANTED)] & _LOW)
-        margin = min(np.int64(plan.window - 4 * plan.channels) - (number - seen), np.int64(MARGIN_BITS))
+        seen = np.uint32(rack.u64[at(plan.ends, (seat * plan.n + i) * TARGET_WORDS + WANTED)])
+        margin = np.int32(np.int32(plan.window - 4 * plan.channels) - np.int32(np.uint32(number - seen)))
         if margin <= 0:
             acc[STOP] |= WANTS_WINDOW
-            margin = np.int64(1)
-    head = head & ~_MARGIN | np.uint64(margin - 1 << MARGIN_SHIFT)
-    counts, head = next_flow(plan, rack, h, counts + _1, head)
-    return own_cell(plan, np.int64(f), i, seat, d, number), counts, head
+            margin = np.int32(1)
+        head |= np.uint64(min(margin, np.int32(MARGIN_BITS))) << np.uint64(MARGIN_SHIFT)
+    head -= _1 << np.uint64(MARGIN_SHIFT)
+    counts = counts & ~_LOW | np.uint64(np.uint32(number + _I))
+    counts, head = next_flow(plan, rack, seat * plan.n + i, counts, head)
+    return own_cell(plan, np.int64(f), i, seat, d, np.int64(number)), counts, head
 
 
 @device
@@ -640,12 +648,10 @@ def ahead_in(plan, rack, debt, i):
 @device
 def report(debt, ahead, now):
     """What a node says of a feedback that it owes: 1 + the seat, and the epoch from which it may send again."""
-    if debt == 0:
-        return _N
     wait = np.int32(np.int32(ahead) + np.int32(debt >> np.uint32(ANSWER_SHIFT) & np.uint32(ANSWER_BITS)))
     when = max(min(np.int32(np.int32(now) + wait), _LATEST), np.int32(0))
     seat = np.uint32((debt >> np.uint32(SEAT_SHIFT) & np.uint32(SEAT_BITS)) + np.uint32(1))
-    return np.uint32(seat << np.uint32(SAID_SHIFT) | np.uint32(when))
+    return np.uint32(seat << np.uint32(SAID_SHIFT) | np.uint32(when)) if debt != 0 else _N
 
 
 @device
@@ -705,7 +711,7 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     could, first = np.uint32(near64[at(plan.able, i)]), at(four_of(plan, 0, p, i), 0)
     w0, w1, w2, w3, b0, b1, b2, b3, todo = leaves(plan, rack, first, could)
     w4, w5, w6, w7, b4, b5, b6, b7, todo = leaves(plan, rack, first, todo)
-    few = np.uint32(rack.few[few_at(plan, p, i)] >> few_shift(p))
+    few = down(rack.few[few_at(plan, p, i)], few_shift(p))
     h0, d0, g0, a0, c0 = asked(plan, rack, i, p, q0, e, few, 0, many)
     h1, d1, g1, a1, c1 = asked(plan, rack, i, p, q1, e, few, 1, many)
     h2, d2, g2, a2, c2 = asked(plan, rack, i, p, q2, e, few, 2, many)
@@ -717,10 +723,10 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
         return
 
     m0, m1, m2, m3 = _N, _N, _N, _N
+    l0, l1, l2, l3 = limit_of(e, h0), limit_of(e, h1), limit_of(e, h2), limit_of(e, h3)
     if could != 0:
         skip = np.int64(16 * (p % PACK)) if plan.channels % PACK != 0 else np.int64(0)
-        low = np.uint32(limit_of(e, h0) | limit_of(e, h1) << np.uint32(16))
-        high = np.uint32(limit_of(e, h2) | limit_of(e, h3) << np.uint32(16))
+        low, high = np.uint32(l0 | l1 << np.uint32(16)), np.uint32(l2 | l3 << np.uint32(16))
         m0, m1, m2, m3 = compare(low, high, skip, w0, b0, m0, m1, m2, m3)
         m0, m1, m2, m3 = compare(low, high, skip, w1, b1, m0, m1, m2, m3)
         m0, m1, m2, m3 = compare(low, high, skip, w2, b2, m0, m1, m2, m3)
@@ -737,10 +743,11 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
             m0, m1, m2, m3 = compare(low, high, skip, v2, b2, m0, m1, m2, m3)
             m0, m1, m2, m3 = compare(low, high, skip, v3, b3, m0, m1, m2, m3)
     if heard:
-        m0 = heed(plan, rack, i, p, m0, could, h0, a0, e)
-        m1 = heed(plan, rack, i, at(p, 1), m1, could, h1, a1, e)
-        m2 = heed(plan, rack, i, at(p, 2), m2, could, h2, a2, e)
-        m3 = heed(plan, rack, i, at(p, 3), m3, could, h3, a3, e)
+        leave0 = np.uint32(subflow(plan, -1, p, i))
+        m0 = heed(plan, rack, leave0, m0, could, h0, l0, a0)
+        m1 = heed(plan, rack, np.uint32(leave0 + _I), m1, could, h1, l1, a1)
+        m2 = heed(plan, rack, np.uint32(leave0 + np.uint32(2)), m2, could, h2, l2, a2)
+        m3 = heed(plan, rack, np.uint32(leave0 + np.uint32(3)), m3, could, h3, l3, a3)
     if p + many > plan.all_lit:  # a dark place has no turn
         m0, m1 = (m0 if lit(plan, p, i) else _N), (m1 if lit(plan, p + 1, i) else _N)
         m2, m3 = (m2 if lit(plan, p + 2, i) else _N), (m3 if lit(plan, p + 3, i) else _N)
@@ -751,10 +758,12 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     n1, f1 = words_of(plan, rack, i, np.int64(k1 if t1 == 1 else np.int32(-1)))
     n2, f2 = words_of(plan, rack, i, np.int64(k2 if t2 == 2 else np.int32(-1)))
     n3, f3 = words_of(plan, rack, i, np.int64(k3 if t3 == 3 else np.int32(-1)))
-    r0, r1 = ahead_in(plan, rack, d0, i), ahead_in(plan, rack, d1, i)
-    r2, r3 = ahead_in(plan, rack, d2, i), ahead_in(plan, rack, d3, i)
-    s0, s1 = ahead_in(plan, rack, g0, i), ahead_in(plan, rack, g1, i)
-    s2, s3 = ahead_in(plan, rack, g2, i), ahead_in(plan, rack, g3, i)
+    y0, y1 = busy_since(plan, rack, i, k0, h0, slot), busy_since(plan, rack, i, k1, h1, slot)
+    y2, y3 = busy_since(plan, rack, i, k2, h2, slot), busy_since(plan, rack, i, k3, h3, slot)
+    r0, r1 = there_of(plan, rack, d0, i), there_of(plan, rack, d1, i)
+    r2, r3 = there_of(plan, rack, d2, i), there_of(plan, rack, d3, i)
+    s0, s1 = there_of(plan, rack, g0, i), there_of(plan, rack, g1, i)
+    s2, s3 = there_of(plan, rack, g2, i), there_of(plan, rack, g3, i)
     owes, odd, now, x = _N, _N, np.int32(e - plan.answer_offset), at(place * n, i)
     owes, odd = answer(plan, rack, i, 0, many, d0, g0, r0, s0, base, p, e, now, owes, odd)
     owes, odd = answer(plan, rack, i, 1, many, d1, g1, r1, s1, base, p, e, now, owes, odd)
@@ -765,13 +774,17 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     keep_asked(plan, rack, 2, many, h2, m2, c2, n2, f2)
     keep_asked(plan, rack, 3, many, h3, m3, c3, n3, f3)
 
+    young = set_of(
+        young_among(plan, h0, slot, y0), young_among(plan, h1, slot, y1),
+        young_among(plan, h2, slot, y2), young_among(plan, h3, slot, y3),
+    )  # fmt: skip
     seats = np.uint32((k0 & 0xFF) | (k1 & 0xFF) << 8 | (k2 & 0xFF) << 16 | (k3 & 0xFF) << 24)  # 0xFF: none
     homes = np.uint32(t1 << 2 | t2 << 4 | t3 << 6)  # where each finds what is kept of its pair
     q, left, waiting, gone = q0, could, np.int32(near32[at(plan.waiting, i)]), np.int32(0)
     together = here()
     for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
         left, waiting, gone = work(
-            plan, rack, i, slot, e, p, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums
+            plan, rack, i, slot, e, p, c, many, q, x, seats, homes, young, owes, odd, left, waiting, gone, acc, sums
         )  # fmt: skip
         x, q = at(x, n), at(q, plan.row)
         some_still(together, True)
@@ -799,37 +812,60 @@ def asked(plan, rack, i, p, q, e, few, c, many):
 
 
 @device
-def heed(plan, rack, i, p, who, could, holds, heard, e):
-    """Let node i take in what was said of its queue in place p, which holds so much; returns who may send then.
+def heed(plan, rack, leave0, who, could, holds, limit, heard):
+    """Let a node take in what was said of a queue of its own, which holds so much; returns who may send then.
 
-    What is said again is of the subflow of which was heard an epoch ago: that waits for news if it was then served.
+    leave0: where `leave` has its subflows, a seat earlier. What is said again is of the subflow of which was heard an
+    epoch ago: that waits for news if it was then served.
     """
     note, again = np.uint32(heard), np.uint32(heard >> _32)
-    if again != 0 and not (holds & _FRESH != 0 and holds >> np.uint32(TURN_SHIFT) == again >> np.uint32(SAID_SHIFT)):
-        who = heed_one(plan, rack, i, p, who, could, holds, again, e)
-    if note != 0:
-        who = heed_one(plan, rack, i, p, who, could, holds, note, e)
-    return who
+    served = holds & _FRESH != 0 and holds >> np.uint32(TURN_SHIFT) == again >> np.uint32(SAID_SHIFT)
+    who = heed_one(plan, rack, leave0, who, could, limit, again, again != 0 and not served)
+    return heed_one(plan, rack, leave0, who, could, limit, note, note != 0)
 
 
 @device
-def heed_one(plan, rack, i, p, who, could, holds, note, e):
-    """The same of one value."""
-    seat, when = np.uint32(note >> np.uint32(SAID_SHIFT)) - _I, np.int32(note & np.uint32(WHEN_BITS))
-    rack.leave[said_of(plan, note, p, i)] = when + 1
-    bit = np.uint32(_I << seat if seat < 32 else _N)
-    ready = when <= min(np.int32(e) + np.int32(holds & _LENGTH), _LATEST)
-    return np.uint32(who & ~bit | (bit & could if ready else _N))
+def heed_one(plan, rack, leave0, who, could, limit, note, counts):
+    """The same of one value, if that counts."""
+    number, later = np.uint32(note >> np.uint32(SAID_SHIFT)), np.uint32((note & np.uint32(WHEN_BITS)) + _I)
+    if counts:
+        rack.leave[of(0, leave0 + number * np.uint32(plan.n * PACK))] = later
+    bit = up(_I, number + _31 & _31) if counts and number <= 32 else _N
+    return np.uint32(who & ~bit | (bit & could if np.uint32(limit - later) & _TOP != 0 else _N))
+
+
+@device
+def there_of(plan, rack, debt, i):
+    """What the queue holds that a feedback which node i owes is about; of no meaning if there is none."""
+    few = few_of(plan, rack, np.int64(debt & np.uint32(PLACE_BITS)), i)
+    return rack.u32[of(plan.held, queue_about(plan, debt, i))] if few == _LOOK and debt != 0 else few
+
+
+@device
+def busy_since(plan, rack, i, seat, holds, slot):
+    """Since when the pair in that seat of i is busy, if its age matters: there are cells before it."""
+    first = np.uint32(slot)
+    if seat >= 0 and holds & _LENGTH > 1:
+        first = np.uint32(rack.u64[of(plan.since, np.int64(seat) * plan.n + i)])
+    return first
+
+
+@device
+def young_among(plan, holds, slot, since):
+    """Whether a pair that is busy since then must not use a queue that holds so much."""
+    length = np.int64(holds & _LENGTH)
+    return length > 1 and is_young(plan, length, np.int64(np.uint32(np.uint32(slot) - since)))
 
 
 @device
 def answer(plan, rack, i, c, many, debt, before, ahead, ahead_before, base, p, e, now, owes, odd):
     """Say what node i owes on the c-th channel from place p on, unless that is about a queue of this slot.
 
-    Adds to two sets: the channels that owe something, and those for which `work` says it: c, or 4 + c if it is again.
+    ahead: what the queues hold that this is about. Adds to two sets: the channels that owe something, and those for which `work` says it: c, or 4 + c if it is again.
     """
     if c < many:
-        note, again = report(debt, ahead, now), report(before, ahead_before, now)
+        note = report(debt, cells_and_flows(ahead), now)
+        again = report(before, cells_and_flows(ahead_before), now)
         rack.u64[of(plan.notes, notes_to(plan, at(p, c), i, e))] = np.uint64(note) | np.uint64(again) << _32
         owes = np.uint32(owes | (_I << np.uint32(c) if debt | before != 0 else _N))
         first, count = (base, plan.channels) if plan.channels > 4 else (p, many)
@@ -854,10 +890,10 @@ def keep_asked(plan, rack, c, many, holds, who, cell, counts, head):
 @device
 def kept_at(seats, homes, seat, many):
     """Where the words of the pair in that seat are kept, or -1: the first bytes of `seats` say of whom some are."""
-    found = np.int64(-1)
+    found = np.int32(-1)
     for c in range(many):
-        if seats >> np.uint32(8 * c) & np.uint32(0xFF) == np.uint32(seat):
-            found = np.int64(homes >> np.uint32(2 * c) & np.uint32(3))
+        if down(seats, 8 * c) & np.uint32(0xFF) == np.uint32(seat):
+            found = np.int32(down(homes, 2 * c) & np.uint32(3))
     return found
 
 
@@ -886,17 +922,17 @@ def answer_late(plan, rack, debt, i, p, many, x, half, now):
 
 
 @device
-def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, owes, odd, left, waiting, gone, acc, sums):
+def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, young, owes, odd, left, waiting, gone, acc, sums):
     """Let node i send in place first + c, the c-th of the channels that `send_four` works through.
 
     q: its queue; x: where on the wire; seats: whose turn it is, a byte each; homes: at which of the channels the words
-    of those pairs lie; owes, odd: see `answer`; left: seats with cells left; gone: cells sent in this slot. Returns
+    of those pairs lie; young: which of them may not use the queue; owes, odd: see `answer`; left: seats with cells left; gone: cells sent in this slot. Returns
     `left`, `waiting` and `gone` as they are then.
     """
     p, u32, close32, close64 = np.int64(np.int32(first + c)), rack.u32, rack.kept32, rack.kept64
     found, shift, leave0 = close32[kept32(plan, c, HOLDS)], np.uint32(c), np.uint32(subflow(plan, 0, p, i))
     length = np.uint32(found & _LENGTH)
-    if (left | owes >> shift & _I | found & _BUSY) != 0 and lit(plan, p, i):
+    if (left | down(owes, shift) & _I | found & _BUSY) != 0 and lit(plan, p, i):
         note_visit(rack, np.int64(length), sums)
 
     # Who may release a cell, and does.
@@ -904,11 +940,10 @@ def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, owes, odd, 
     holds = np.uint32(found & ~np.uint32(READY_BITS << READY_SHIFT | FRESH))
     holds = np.uint32(holds | np.uint32(set_bits(np.uint64(who))) << np.uint32(READY_SHIFT))
     cell = close64[kept64(plan, c, FIRST)]
-    seat = np.int32(np.int8(seats >> np.uint32(8 * c) & np.uint32(0xFF)))
+    seat = np.int32(np.int8(down(seats, 8 * c) & np.uint32(0xFF)))
     if seat >= 0:
-        there = np.int64(homes >> np.uint32(2 * c) & np.uint32(3))
-        young = length > 1 and is_young(plan, np.int64(length), age_of(plan, rack, i, np.int64(seat), slot))
-        if young or np.uint32(who >> np.uint32(seat)) & _I == 0:  # not the one after all
+        there = np.int32(down(homes, 2 * c) & np.uint32(3))
+        if down(young, shift) & _I != 0 or down(who, seat) & _I == 0:  # not the one after all
             seat = next_chosen(plan, rack, i, slot, holds, who)
             there = kept_at(seats, homes, seat, many)
         if seat >= 0:
@@ -922,7 +957,7 @@ def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, owes, odd, 
             put_words(plan, rack, i, np.int64(seat), counts, head)
             rack.leave[of(0, leave0 + np.uint32(seat) * np.uint32(plan.n * PACK))] = GONE
             if counts >> _32 == 0:
-                left = np.uint32(left & ~(_I << np.uint32(seat)))
+                left = np.uint32(left & ~up(_I, seat))
             waiting = np.int32(waiting + np.int32(1))
             acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
             acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
@@ -936,9 +971,9 @@ def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, owes, odd, 
     # Feedback about a queue of this slot: eq. (1), (6).
     if odd != 0:
         close32[kept32(plan, c, HOLDS)], now = holds, np.int32(e - plan.answer_offset)
-        if odd >> shift & _I != 0:
+        if down(odd, shift) & _I != 0:
             answer_late(plan, rack, close32[kept32(plan, c, DEBT)], i, first, many, notes_to(plan, p, i, e), 0, now)
-        if odd >> shift & np.uint32(16) != 0:
+        if down(odd, shift) & np.uint32(16) != 0:
             answer_late(plan, rack, close32[kept32(plan, c, BEFORE)], i, first, many, notes_to(plan, p, i, e), 1, now)
 
     # The cell.
@@ -951,7 +986,7 @@ def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, owes, odd, 
         if cell & _OWN != 0:
             holds = np.uint32(holds & ~np.uint32(LOCAL_BIT))
             acc[LOCAL] += 1
-            if end_of(plan, cell) == facing(i, np.int64(plan.tables[at(p, 0)]), plan.n):
+            if end_of(plan, cell) == facing(plan, p, i):
                 rack.leave[of(0, leave0 + np.uint32(seat_of(plan, cell)) * np.uint32(plan.n * PACK))] = NOW
     else:
         cell = _ALL
@@ -1073,7 +1108,7 @@ def serve(plan, rack, i, slot, e, p, x, acc, sums):
     if word & _OWN != 0:
         holds &= ~LOCAL_BIT
         acc[LOCAL] += 1
-        if end_of(plan, word) == facing(i, np.int64(plan.tables[at(p, 0)]), n):
+        if end_of(plan, word) == facing(plan, p, i):
             rack.leave[at(subflow(plan, seat_of(plan, word), p, i), 0)] = NOW
         elif here:
             rack.leave[at(subflow(plan, seat_of(plan, word), p, i), 0)] = HAS_LEFT
@@ -1102,6 +1137,8 @@ def receive(plan, rack, j, slot, e, base, back, place, acc, sums):
     e: the epoch; base: the first place of this slot; back: that of the slot in which it was sent; place: where its wire
     begins.
     """
+    if plan.channels == 4:
+        announce(plan, rack, j, e, base + plan.channels)
     if slot < plan.delay:
         return
     for turn in range(0, plan.channels, 4):
@@ -1112,9 +1149,9 @@ def receive(plan, rack, j, slot, e, base, back, place, acc, sums):
 @device
 def peer(plan, p, j):
     """The node that sends to j in place p, or -1."""
-    i = j - np.int64(plan.tables[at(p, 0)])
-    i = i + plan.n if i < 0 else i
-    return i if lit(plan, p, i) else np.int64(-1)
+    i = np.int32(np.int32(j) - plan.tables[at(p, 0)])
+    i = np.int32(i + plan.n) if i < 0 else i
+    return i if lit(plan, p, i) else np.int32(-1)
 
 
 @device
@@ -1145,8 +1182,9 @@ def look(plan, rack, j, word):
     if word == _ALL:
         return np.int32(-1)
     d = end_of(plan, word)
-    about = place_of(plan, j, d) * plan.row + j if d != j else plan.queues + pair_of(plan, rack, word)
-    return np.int32(about)
+    if d == np.int32(j):
+        return np.int32(plan.queues + pair_of(plan, rack, word))
+    return np.int32(place_of(plan, j, d) * plan.row + j)
 
 
 @device
@@ -1192,19 +1230,43 @@ def receive_four(plan, rack, j, slot, e, end, base, place, turn, many, acc, sums
     while some_still(together, onward != 0):  # a loop, or the kernel would outgrow the cache of instructions
         if onward != 0:
             k, onward = lowest_of(onward), without_lowest(onward)
-            home = np.int64(homes >> np.uint32(2 * k) & np.uint32(3))
+            home = np.int64(down(homes, 2 * k) & np.uint32(3))
             waiting = relay(plan, rack, j, k, home, e, end, waiting, acc)
     while some_still(together, ended != 0):
         if ended != 0:
             k, ended = lowest_of(ended), without_lowest(ended)
-            arrive(plan, rack, j, k, np.int64(homes >> np.uint32(2 * k) & np.uint32(3)), slot, acc)
+            arrive(plan, rack, j, k, np.int64(down(homes, 2 * k) & np.uint32(3)), slot, acc)
     rack.near32[at(plan.waiting, j)] = waiting
+
+
+@device
+def announce(plan, rack, j, e, p):
+    """Say what node j and its neighbours will look at in the next slot, whose first place is p if epoch e goes on.
+
+    Their rows lie side by side: each of 32 threads names other sectors of 32 bytes.
+    """
+    k, first = lane(), j - lane()
+    if p == plan.epoch * plan.channels:
+        p, e = np.int64(0), e + 1
+    four, eight = p + (k >> 2 & 3), p + (k >> 3)
+    q = four * plan.row + first + 8 * (k & 3)
+    soon(rack.u32, of(plan.owed, owed_at(plan, q, e - (k >> 4) % plan.feedback)))
+    soon(rack.u32, of(plan.held, q))
+    q = eight * plan.row + first + 4 * (k & 7)
+    soon(rack.u64, of(plan.cells, in_ring(plan, e, q)))
+    soon(rack.u64, of(plan.notes, notes_for(plan, eight, first + 4 * (k & 7), e)))
+    could = np.uint32(rack.near64[at(plan.able, j)])
+    if could != 0:
+        soon(rack.leave4, of(0, four_of(plan, lowest_of(could), p, j)))
+        could = without_lowest(could)
+        if could != 0:
+            soon(rack.leave4, of(0, four_of(plan, lowest_of(could), p, j)))
 
 
 @device
 def next_served(e, end, p):
     """The epoch in which place p is served next, after the slot before place `end` of epoch e."""
-    return e + np.int64(p < end)
+    return np.int32(np.int32(e) + np.int32(np.int32(p) < np.int32(end)))
 
 
 @device
@@ -1273,7 +1335,7 @@ def place_about(plan, about):
 def note_cell(plan, j, slot, word, sums):
     """Add a cell that came to node j to the fingerprint, if there is one."""
     if word != _ALL:
-        hop = 0 if end_of(plan, word) != j else 2 - np.int64(word >> _63)
+        hop = np.int32(0) if end_of(plan, word) != np.int32(j) else np.int32(np.int32(2) - np.int32(word >> _63))
         first, second = mixed(slot, event(flow_of(plan, word), j, hop))
         sums[0] += first
         sums[1] += second
@@ -1300,9 +1362,9 @@ def relay(plan, rack, j, k, home, e, end, waiting, acc):
     word, m, p, r = rack.kept64[kept64(plan, k, CELL)], place_about(plan, about), places & 0xFFFF, places >> 16
     where, shift = few_at(plan, m, j), few_shift(m)
     few = rack.few[where]
-    length = np.uint32(few >> shift & _FEW)
+    length = np.uint32(down(few, shift) & _FEW)
     if length != _LOOK:
-        rack.few[where] = few + (_I << shift)
+        rack.few[where] = few + up(_I, shift)
     if length >= np.uint32(LOOK - 1):
         there = close32[kept32(plan, home, QUEUE)]
         there = whole(there if there != 0 else u32[of(plan.held, about)], length)  # it may have been shorter
@@ -1372,24 +1434,23 @@ def reorder(plan, rack, h, seq, wanted, astray):
     wanted: the first cell that has not; astray: how many wait for an earlier one. Returns how many wait then, and the
     first that has not arrived. Most are early: a bit is set without a look at the others of its word.
     """
-    u64, window = rack.u64, plan.window
-    due, more = np.int64(wanted), np.int64(astray)
-    start, ahead = plan.early + h * (window >> 6), seq - due & (1 << plan.seq_bits) - 1
-    if ahead != 0:
-        set_in(u64, at(start, (seq & window - 1) >> 6), _1 << np.uint64(seq & 63))
-        return more + 1, due
-    due += 1
-    while more > 0:  # else none is early
-        k = due & window - 1
-        word, skip = u64[at(start, k >> 6)], np.uint64(k & 63)
+    u64, within = rack.u64, np.uint32(plan.window - 1)
+    due, more, start = np.uint32(wanted), np.uint32(astray), plan.early + h * (plan.window >> 6)
+    if np.uint32(seq - due) & np.uint32((1 << plan.seq_bits) - 1) != 0:
+        set_in(u64, at(start, down(seq & within, 6)), _1 << np.uint64(seq & _63))
+        return np.uint32(more + _I), due
+    due = np.uint32(due + _I)
+    while more != 0:  # else none is early
+        k = np.uint32(due & within)
+        word, skip = u64[at(start, down(k, 6))], np.uint64(k & np.uint32(63))
         gap = ~(word >> skip)
-        run = 64 - (k & 63) if gap == 0 else min(lowest_bit(gap), 64 - (k & 63))
+        most = np.uint32(np.uint32(64) - (k & np.uint32(63)))
+        run = most if gap == 0 else min(np.uint32(lowest_bit(gap)), most)
         if run == 0:
             break
-        u64[at(start, k >> 6)] = word & ~(_ALL >> np.uint64(64 - run) << skip)
-        due += run
-        more -= run
-        if run < 64 - (k & 63):
+        u64[at(start, down(k, 6))] = word & ~(_ALL >> np.uint64(64 - run) << skip)
+        due, more = np.uint32(due + run), np.uint32(more - run)
+        if run < most:
             break
     return more, due
 
