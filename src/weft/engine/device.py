@@ -70,12 +70,12 @@ def barrier():
     """Wait for all threads: what they wrote can be read from here on."""
 
 
-def wait_for_all(threads):
-    """Wait until each of so many threads has come here, or to `go_on`."""
+def tell(array, k, value):
+    """Say that these 32 threads have come so far: who waits for that sees what they have written."""
 
 
-def go_on(threads):
-    """Say that one has come here, and wait for nobody."""
+def wait_until(array, k, least):
+    """Wait until the k-th int32 is that large, counted on beyond its largest."""
 
 
 def some_of(flag):
@@ -124,7 +124,7 @@ def union_of(word):
 
 
 def most_of(value):
-    """The largest int64 that one of the 32 threads has."""
+    """The largest of the numbers of less than 32 bits that the 32 threads have."""
     return value
 
 
@@ -222,17 +222,59 @@ def _at_on_cuda(typingctx, start, k):
     return types.int64(start, k), codegen
 
 
-def _bar_on_cuda(instruction):
-    def bar(typingctx, threads):
-        def codegen(context, builder, signature, args):
-            count = ir.IntType(32)
-            does = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [count]), f"{instruction} 1, $0;", "r,~{memory}", True)
-            builder.call(does, [builder.trunc(args[0], count) if args[0].type.width > 32 else args[0]])
-            return context.get_dummy_value()
+def _word_at(context, builder, signature, args):
+    """The address of the k-th word of an array, whatever kind of memory it lies in."""
+    from numba.cuda.np.arrayobj import make_array
 
-        return types.void(threads), codegen
+    data = make_array(signature.args[0])(context, builder, args[0]).data
+    return builder.ptrtoint(builder.gep(data, [args[1]]), ir.IntType(64))
 
-    return bar
+
+def _seen_on_cuda(typingctx, array, k):
+    """The k-th int32, and all that was written before it."""
+
+    def codegen(context, builder, signature, args):
+        short, long = ir.IntType(32), ir.IntType(64)
+        load = ir.InlineAsm(ir.FunctionType(short, [long]), "ld.acquire.cta.b32 $0, [$1];", "=r,l,~{memory}", True)
+        return builder.call(load, [_word_at(context, builder, signature, args)])
+
+    return types.int32(array, k), codegen
+
+
+def _show_on_cuda(typingctx, array, k, value):
+    def codegen(context, builder, signature, args):
+        short, long = ir.IntType(32), ir.IntType(64)
+        kinds = ir.FunctionType(ir.VoidType(), [long, short])
+        store = ir.InlineAsm(kinds, "st.release.cta.b32 [$0], $1;", "l,r,~{memory}", True)
+        builder.call(store, [_word_at(context, builder, signature, args), args[2]])
+        return context.get_dummy_value()
+
+    return types.void(array, k, types.int32), codegen
+
+
+def _reduced(builder, word, which):
+    """A word of 32 bits of all 32 threads together."""
+    short = ir.IntType(32)
+    does = ir.InlineAsm(ir.FunctionType(short, [short]), f"redux.sync.{which} $0, $1, 0xffffffff;", "=r,r", True)
+    return builder.call(does, [word])
+
+
+def _union_on_cuda(typingctx, word):
+    def codegen(context, builder, signature, args):
+        short, long, half = ir.IntType(32), ir.IntType(64), ir.Constant(ir.IntType(64), 32)
+        low = _reduced(builder, builder.trunc(args[0], short), "or.b32")
+        high = _reduced(builder, builder.trunc(builder.lshr(args[0], half), short), "or.b32")
+        return builder.or_(builder.zext(low, long), builder.shl(builder.zext(high, long), half))
+
+    return types.uint64(types.uint64), codegen
+
+
+def _most_of_on_cuda(typingctx, value):
+    def codegen(context, builder, signature, args):
+        most = _reduced(builder, builder.trunc(args[0], ir.IntType(32)), "max.s32")
+        return builder.sext(most, ir.IntType(64))
+
+    return types.int64(types.int64), codegen
 
 
 def _of(typingctx, start, k):
@@ -359,6 +401,7 @@ def loop() -> Target:
     """A loop over threads on the processor."""
     as_here = (
         add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, here, some_still,
+        tell, wait_until,
         first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, soon, both, put_both, settled,
     )  # fmt: skip
     same = {one: counted(one) for one in as_here}
@@ -455,7 +498,7 @@ def on_cuda() -> Target:
     if SIMULATED:
         bit_of, count_of, index, row = lowest_bit, set_bits, at, row_of  # type: Any, Any, Any, Any
         short_bit_of = lowest_bit32
-        wait, pass_by = jit(_wait_simulated), jit(_wait_simulated)
+        union, most, wait, show = jit(union_of), jit(most_of), jit(_wait_simulated), jit(_tell_simulated)
         sum_of, pair, put_pair, fixed = jit(of), jit(both), jit(put_both), jit(settled)
         left, right, prefetch = jit(up), jit(down), jit(soon)
     else:
@@ -463,7 +506,20 @@ def on_cuda() -> Target:
 
         bit_of, count_of, short_bit_of = jit(_lowest_on_cuda), jit(_set_on_cuda), jit(_lowest32_on_cuda)
         index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
-        wait, pass_by = on_device(_bar_on_cuda("bar.sync")), on_device(_bar_on_cuda("bar.arrive"))
+        union, most = on_device(_union_on_cuda), on_device(_most_of_on_cuda)
+        seen, shown = on_device(_seen_on_cuda), on_device(_show_on_cuda)
+
+        @jit
+        def wait(array, k, least):
+            while np.int32(seen(array, k) - least) < 0:
+                pass
+
+        @jit
+        def show(array, k, value):
+            cuda.syncwarp()
+            if cuda.laneid == 0:
+                shown(array, k, value)
+
         sum_of, fixed = on_device(_of), on_device(_settled_on_cuda)
         pair, put_pair = on_device(_both_on_cuda), on_device(_put_both_on_cuda)
         left, right = on_device(_shifted("shl")), on_device(_shifted("lshr"))
@@ -472,7 +528,7 @@ def on_cuda() -> Target:
         add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), clear_in: jit(_clear_in_on_cuda),
         all_of: jit(_all_on_cuda), vote: jit(_vote_simulated if SIMULATED else _vote_on_cuda),
         **{one: jit(one if SIMULATED else there) for one, there in _TOGETHER.items()},
-        wait_for_all: wait, go_on: pass_by, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
+        tell: show, wait_until: wait, union_of: union, most_of: most, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
         in_turn: jit(_in_turn_on_cuda), of: sum_of, both: pair, put_both: put_pair,
         settled: fixed, up: left, down: right, soon: prefetch,
         lowest_bit: bit_of, lowest_bit32: short_bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
@@ -550,29 +606,21 @@ def _from_lane_on_cuda(value, k):
     return cuda.shfl_sync(0xFFFFFFFF, value, k)
 
 
-def _union_on_cuda(word):
-    for step in (16, 8, 4, 2, 1):
-        word |= np.uint64(cuda.shfl_xor_sync(0xFFFFFFFF, np.int64(word), step))
-    return word
-
-
-def _most_of_on_cuda(value):
-    for step in (16, 8, 4, 2, 1):
-        value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, step))
-    return value
-
-
 # What 32 threads of a device do together: in the simulator, and in a loop, each is alone.
 _TOGETHER = {
     some_of: _some_on_cuda, some_here: _here_on_cuda, here: _mask_on_cuda, some_still: _still_on_cuda,
-    first_of: _first_on_cuda, lane: _lane_on_cuda,
-    lanes: _lanes_on_cuda, from_lane: _from_lane_on_cuda, union_of: _union_on_cuda, most_of: _most_of_on_cuda,
+    first_of: _first_on_cuda, lane: _lane_on_cuda, lanes: _lanes_on_cuda, from_lane: _from_lane_on_cuda,
     wipe: _wipe_on_cuda,
 }  # fmt: skip
 
 
-def _wait_simulated(threads):
-    cuda.syncthreads()
+def _tell_simulated(array, k, value):
+    array[k] = value
+
+
+def _wait_simulated(array, k, least):
+    while np.int32(array[k] - least) < 0:
+        pass
 
 
 def _most_on_cuda(array, index, value):

@@ -27,10 +27,11 @@ def make_common(plan, shape: Shape) -> Common:
     channels, air = given[1], dev.air_of(plan)
     suits = channels in (1, 2) or channels % dev.PACK == 0
     quick = int(bool(given[5]) and shape.seats == 64 and suits and given[12] <= 2)
-    begin = np.cumsum([w, w, w, w, w, 4 * n]).tolist()
+    begin = np.cumsum([w, w, w, w, 4 * n]).tolist()
     dark = np.flatnonzero((plan.first > 0) | (plan.last < n))
     mirror = np.where(plan.mirror < 0, np.arange(w), plan.mirror)  # a dark place answers itself: nobody listens
-    tables = [plan.shift, plan.first, plan.last, mirror, _before(plan), plan.place, plan.late]
+    mirror = mirror | _ago(plan) << dev.AGO_SHIFT
+    tables = [plan.shift, plan.first, plan.last, mirror, plan.place, plan.late]
     named = dict(zip(Common._fields, given, strict=False))
     named |= dict(
         rest=int(rested_by(plan.numbers, 0)), seats=shape.seats, room=shape.pool, window=shape.window,
@@ -39,11 +40,11 @@ def make_common(plan, shape: Shape) -> Common:
         tables=np.concatenate(tables).astype(np.int32),
     )  # fmt: skip
     named |= dev.cell_bits(n, shape) | dev.lay_out(plan, shape).starts
-    return Common(**named, **dict(zip(("first", "last", "mirror", "before", "place", "late"), begin, strict=True)))
+    return Common(**named, **dict(zip(("first", "last", "mirror", "place", "late"), begin, strict=True)))
 
 
-def _before(plan) -> np.ndarray:
-    """[w] How many epochs before it is served was said what is heard last about a place."""
+def _ago(plan) -> np.ndarray:
+    """[w] How many epochs before a place is served was said what is heard of it last."""
     epoch, delay = int(plan.numbers[col.EPOCH]), int(plan.numbers[col.DELAY])
     said, served = plan.slot[plan.mirror], plan.slot
     return np.where(said + delay < served, 0, np.where(said + delay - epoch < served, 1, 2))
@@ -328,7 +329,7 @@ def store(plan, one: Racks, shape: Shape) -> FastState:
     state.flow[:, col.AFTER], state.flow[:, col.FINISH] = out.after[:flows], out.finish[:flows]
     for name in ("waiting", "inflow", "inflow_since", "inflow_slots", "received", "lengths"):
         getattr(state, name)[:] = getattr(out, name)
-    state.incast[:] = out.incast - out.ended
+    state.incast[:] = out.incast[int(out.tally[dev.SLOT]) & 1]
     for here, there in TALLIES.items():
         state.tally[there] = out.tally[here]
     state.tally[[col.STARTED, col.KNOWN_STARTED]] = begun.sum()

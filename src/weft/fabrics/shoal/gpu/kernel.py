@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda, int32, uint32, uint64
 
 from weft.engine.device import (
-    add_to, close_by, compiled, device, go_on, loop, registers_of, row_of, settled, some_of, threads_of, wait_for_all,
+    SIMULATED, add_to, close_by, compiled, device, lanes, loop, registers_of, row_of, settled, some_of, tell, threads_of,
 )  # fmt: skip
 from weft.engine.device import launch as start
 from weft.engine.device import on_device as device_kernel
@@ -15,7 +15,7 @@ from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, KEPT32, KEPT64, LAST, LENGTHS, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
     MOST_VISITS, RELAYED, RING, SENT, SLOT, STOP, STOPPED, SUMS, VISITS, Common, Rack,
 )  # fmt: skip
-from weft.fabrics.shoal.gpu.text import begin, has_to_begin, rebase, receive, send
+from weft.fabrics.shoal.gpu.text import begin, foresee, has_to_begin, may_begin, rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
 
 # What a device has as constants: set in the copy that is compiled.
@@ -25,14 +25,15 @@ FEW = 0  # words of `few`, if they fit as well
 ALL64, ALL32 = 4 * KEPT64, 4 * KEPT32  # words that a thread keeps
 ONE_EACH = FULL = False  # whether a thread has at most one node, whether each has one
 KEPT = 0  # threads of which what they keep lies there, too; none if it does not fit
+GROUPS = 1024 if SIMULATED else 32  # threads that say together how far they have come, at most so many of a block
 
 
 @device
-def rack_of(racks, b, near64, near32, few, kept64, kept32):
+def rack_of(racks, b, near64, near32, few, passed, kept64, kept32):
     """The blocks of rack b."""
     return Rack(
         row_of(racks.u64, b), row_of(racks.u32, b), row_of(racks.leave, b), row_of(racks.leave4, b),
-        row_of(racks.flows, b), near64, near32, few, row_of(racks.counted, b), kept64, kept32,
+        row_of(racks.flows, b), near64, near32, few, row_of(racks.counted, b), passed, kept64, kept32,
     )  # fmt: skip
 
 
@@ -40,13 +41,14 @@ def rack_of(racks, b, near64, near32, few, kept64, kept32):
 def in_order(plan, racks, stops, orders):
     """Let every rack advance to its stop, the nodes in the order of a row of `orders`, another for each half slot.
 
-    Every other node, by that order, sends before others have received, if a device lets it.
+    Every other node, by that order, sends before others have received, as far as a device lets it.
     """
     acc, sums = np.zeros(ACC, np.int64), np.zeros(3, np.uint64)
     kept64, kept32 = np.zeros(ALL64 * plan.apart, np.uint64), np.zeros(ALL32 * plan.apart, np.uint32)
+    passed = np.zeros(GROUPS, np.int32)
     for b in range(stops.size):
-        rack = rack_of(racks, b, racks.near64[b], racks.near32[b], racks.few[b], kept64, kept32)
-        tally, total = rack.counted, np.int64(rack.u32[plan.until + plan.n])
+        rack = rack_of(racks, b, racks.near64[b], racks.near32[b], racks.few[b], passed, kept64, kept32)
+        tally, total = rack.counted, np.int64(rack.near32[plan.until + plan.n])
         acc[:] = 0
         sums[:] = 0
         slot, ahead = tally[SLOT], np.zeros(plan.n, np.bool_)
@@ -70,11 +72,14 @@ def in_order(plan, racks, stops, orders):
             now, there = e, base
             slot += 1
             e, base = slot // plan.epoch - tally[BASE], slot % plan.epoch * channels
+            taken = np.zeros(plan.n, np.bool_)
             for k in range(plan.n):
                 i = orders[(2 * slot - 1) % orders.shape[0], k]
                 receive(plan, rack, i, slot - 1, now, there, back, last, acc, sums)
-                ahead[i] = not waits and order[k] & 1 == 0 and not has_to_begin(plan, rack, i, slot)
+                taken[i] = True
+                ahead[i] = not waits and order[k] & 1 == 0 and may_begin(plan, rack, i, slot, taken)
                 if ahead[i]:
+                    begin(plan, rack, i, True, slot, acc)
                     send(plan, rack, i, slot, e, base, slot % air * channels, acc, sums)
                     add_visits(tally, sums)
         for k in (LOCAL, DELIVERED, RELAYED):
@@ -130,14 +135,18 @@ def side_by_side(tables, racks, stops):
         for k in range(thread, NEAR, threads):
             known[k] = tables[k]
         tables = known
+    there = 2 * NEAR64 + (2 * ALL64 + ALL32) * KEPT + NEAR32 + NEAR
+    passed = settled(cuda.shared.array(0, int32), there + FEW)
     if FEW > 0:
-        few = settled(cuda.shared.array(0, uint32), 2 * NEAR64 + (2 * ALL64 + ALL32) * KEPT + NEAR32 + NEAR)
+        few = settled(cuda.shared.array(0, uint32), there)
         for k in range(thread, FEW, threads):
             few[k] = racks.few[b, k]
     plan = Common(*NUMBERS, tables)
-    rack = rack_of(racks, b, near64, near32, few, kept64, kept32)
+    rack = rack_of(racks, b, near64, near32, few, passed, kept64, kept32)
     tally, n, n_of_all = rack.counted, plan.n, -(-plan.n // threads) * threads
-    total, stop, slot = np.int64(rack.u32[plan.until + n]), stops[b], tally[SLOT]
+    total, stop, slot = np.int64(racks.near32[b, plan.until + n]), stops[b], tally[SLOT]
+    for k in range(thread, GROUPS, threads):
+        passed[k] = slot
     past = whole_turns(plan, slot // plan.epoch - tally[BASE])
     going = slot < stop and tally[FINISHED] < total
     cuda.syncthreads()  # all have read the tally
@@ -162,24 +171,25 @@ def side_by_side(tables, racks, stops):
             if ONE_EACH:
                 break
         halt = cuda.syncthreads_or(int32(acc[STOP])) != 0  # somebody needs more room
-        busy = False
+        busy = soon_busy = False
         slot += 1
         i = thread
         while i < n or FULL:
             receive(plan, rack, i, slot - 1, e, base, back, came, acc, sums)
             busy |= has_to_begin(plan, rack, i, slot)
+            soon_busy |= has_to_begin(plan, rack, i, slot + 1)
             i += threads
             if ONE_EACH:
                 break
+        tell(passed, thread // lanes(), int32(slot))
         going = slot < stop and not halt
         busy = some_of(busy)
+        if some_of(soon_busy):
+            for i in range(thread, n_of_all, threads):
+                foresee(plan, rack, i, i < n, slot + 1)
         if slot > last or not going:  # it may have been the last flow that ended
             cuda.syncthreads()
             going = going and tally[FINISHED] < total
-        elif busy:
-            wait_for_all(threads)
-        else:
-            go_on(threads)
         base, back, place, came = base + channels, back + channels, place + channels, came + channels
         back = 0 if back == places else back
         place = 0 if place == wires else place
@@ -223,17 +233,17 @@ def on_device(numbers: tuple, near64: int, near32: int, tables: int, few: int):
     which = Common._fields.index("apart")
     threads = kept = numbers[which]
     close, each = near64 * 8 + (near32 + tables) * 4, 4 * (2 * ALL64 + ALL32)
-    if close > close_by():
+    if close + GROUPS * 4 > close_by():
         near64 = near32 = tables = close = 0
-    if close == 0 or close + few * 4 > close_by():
+    if close == 0 or close + (few + GROUPS) * 4 > close_by():
         few = 0
-    if close + (few + threads * each // 4) * 4 > close_by():
+    if close + (few + GROUPS) * 4 + threads * each > close_by():
         numbers, kept = (*numbers[:which], 1, *numbers[which + 1 :]), 0
     names = {"NUMBERS": numbers, "NEAR64": near64, "NEAR32": near32, "NEAR": tables, "FEW": few, "KEPT": kept}
     nodes = numbers[Common._fields.index("n")]
     names |= {"ONE_EACH": nodes <= threads_of(nodes), "FULL": nodes == threads_of(nodes)}
     carry = device_kernel(side_by_side, __name__, names, registers_of(threads))
-    return carry, close + few * 4 + kept * each
+    return carry, close + (few + GROUPS) * 4 + kept * each
 
 
 def launch(common, racks, stops) -> None:

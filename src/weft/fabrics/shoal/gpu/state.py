@@ -25,6 +25,7 @@ RING = 4
 # Feedback owed, in one word: OWES, the seat of the subflow, what is known of its answer, the place of the queue.
 OWES, SEAT_SHIFT, SEAT_BITS, ANSWER_SHIFT, ANSWER_BITS, PLACE_BITS = 1 << 31, 17, 0x3FF, 15, 0x3, 0x7FFF
 MOST_PLACES = PLACE_BITS
+MIRROR_BITS, AGO_SHIFT = 0xFFFF, 16
 # Feedback that was said, in one word: 1 + the seat, and the epoch from which it may send again. It is written where its
 # node finds it when it next serves the queue that it is about: two of them, the first and what is said again, to a word.
 SAID_SHIFT, WHEN_BITS = 16, 0xFFFF
@@ -142,11 +143,9 @@ class Common(NamedTuple):
     spill: int  # [q]         first and last of the rest of a queue, in the pool of i
     after_pool: int  # [room, i]  the next in its queue, or in the list of free ones
     free: int  # [3, i]       first free of the pool; how many were never used; how many are in use
-    until: int  # [n + 1]     where the flows of i begin in the order by source
     told: int  # [i]          feedback that was given an epoch ago on the self-mirrored link
     left: int  # [i]          1 + seat of the own cell that left on the self-mirrored link now
     inflow: int  # [j]        unfinished flows towards j
-    upcoming: int  # [i]      place in the order by source of its next flow …
     # near64
     able: int  # [x, i]       seats with cells left to release
     due: int  # [i]           slot in which the next flow starts
@@ -155,14 +154,15 @@ class Common(NamedTuple):
     waiting: int  # [i]       cells in i's queues
     received: int  # [i]
     departed: int  # [i]      cells sent, modulo 2^32
-    ended: int  # [i]         pairs towards i that ended in the last slot
-    incast: int  # [j]        living pairs towards j
+    incast: int  # [2, j]     living pairs towards j, as it is told in slots by which two …
+    change: int  # [2, j]     … and what has changed of it, which the other is told later
+    until: int  # [n + 1]     where the flows of i begin in the order by source
+    upcoming: int  # [i]      place in the order by source of its next flow …
     coming: int  # [3, i]     … which it is, its destination and its cells
     # tables, int32
     first: int  # [w]         shift comes before it
     last: int  # [w]
-    mirror: int  # [w]
-    before: int  # [w]        epochs since what is there when it is served was said
+    mirror: int  # [w]        and, from AGO_SHIFT on, how many epochs ago was said what is known when it is served
     place: int  # [4n]
     late: int  # [2e]
     tables: np.ndarray
@@ -194,6 +194,7 @@ class Rack(NamedTuple):
     near32: np.ndarray
     few: np.ndarray
     counted: np.ndarray
+    passed: np.ndarray  # int32: by 32 threads, the slots before it have been taken in
     kept64: np.ndarray  # [(c * KEPT64 + k) * apart]
     kept32: np.ndarray
 
@@ -230,10 +231,9 @@ class View(NamedTuple):
     waiting: np.ndarray
     received: np.ndarray
     departed: np.ndarray
-    ended: np.ndarray
     due: np.ndarray
     what: np.ndarray
-    incast: np.ndarray
+    incast: np.ndarray  # uint32 [2, n]
     inflow: np.ndarray
     inflow_since: np.ndarray
     inflow_slots: np.ndarray
@@ -283,11 +283,10 @@ def lay_out(plan, shape: Shape) -> Layout:
             inflow_slots=n,
         ),
         "u32": dict(
-            held=q, owed=v * q, served=k, spill=q, after_pool=pool * n, free=3 * n, until=n + 1,
-            told=n, left=n, inflow=n, upcoming=n,
+            held=q, owed=v * q, served=k, spill=q, after_pool=pool * n, free=3 * n, told=n, left=n, inflow=n,
         ),
         "near64": dict(able=groups * n, due=n, what=wire),
-        "near32": dict(waiting=n, received=n, departed=n, ended=n, incast=n, coming=3 * n),
+        "near32": dict(waiting=n, received=n, departed=n, incast=2 * n, change=2 * n, until=n + 1, upcoming=n, coming=3 * n),
     }  # fmt: skip
     starts, sizes, within = dict[str, int](), dict[str, tuple[int, type]](), dict[str, str]()
     for block, arrays in blocks.items():
@@ -349,13 +348,12 @@ def view_of(plan, shape: Shape, one: Racks) -> View:
         undelivered=end32[1::4], only=end32[2::4], astray=end32[3::4],
         rested=some("u64", "rested", k).view(np.int64), waiting=some("near32", "waiting", n),
         received=some("near32", "received", n), departed=some("near32", "departed", n),
-        ended=some("near32", "ended", n),
         due=some("near64", "due", n).view(np.int64), what=some("near64", "what", wire),
-        incast=some("near32", "incast", n), inflow=some("u32", "inflow", n),
+        incast=some("near32", "incast", 2 * n).reshape(2, n), inflow=some("u32", "inflow", n),
         inflow_since=some("u64", "inflow_since", n).view(np.int64),
-        inflow_slots=some("u64", "inflow_slots", n).view(np.int64), upcoming=some("u32", "upcoming", n),
+        inflow_slots=some("u64", "inflow_slots", n).view(np.int64), upcoming=some("near32", "upcoming", n),
         coming=some("near32", "coming", 3 * n),
-        until=some("u32", "until", n + 1), release=flow32[RELEASE::16], deliver=flow32[DELIVER::16],
+        until=some("near32", "until", n + 1), release=flow32[RELEASE::16], deliver=flow32[DELIVER::16],
         after=flow32[AFTER::16], size=flow32[SIZE::16], pair=flow32[PAIR::16], dst=flow32[DST::16],
         finish=flow64[FINISH // 2 :: 8], order=flow32[ORDER::16],
         next_dst=flow32[NEXT_DST::16], next_size=flow32[NEXT_SIZE::16], start=flow64[START // 2 :: 8],

@@ -13,14 +13,14 @@ needs none that it waits for: so what four channels will look at is asked for at
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import (
-    add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of,
-    put_both, set_bits, set_in, some_here, some_of, some_still, soon, union_of, up, wipe,
+    THREADS, add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of,
+    put_both, set_bits, set_in, some_here, some_of, some_still, soon, union_of, up, wait_until, wipe,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    ABOUT, AFTER, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED, EMPTY, FEW_BITS,
+    ABOUT, AFTER, AGO_SHIFT, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED, EMPTY, FEW_BITS,
     FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FRESH, GOT, HEAD, HOLDS, ITS_COUNTS, ITS_HEAD, LENGTH, LENGTHS, LOCAL,
-    LOCAL_BIT, LONGEST, LOOK, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, NEVER, NEXT_DST,
+    LOCAL_BIT, LONGEST, LOOK, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, MIRROR_BITS, NEVER, NEXT_DST,
     NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PER_WORD, PLACES, PLACE_BITS, QUEUE,
     READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SENT, SIZE, SOURCE_WORDS, START,
     STOP, TARGET_WORDS, TOO_LONG, TURNS, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS,
@@ -226,7 +226,13 @@ def notes_at(plan, y, e, q):
 @device
 def notes_to(plan, p, i, e):
     """The queue about which node i says something in place p, where its node will look."""
-    return notes_at(plan, 0, e, np.int64(plan.tables[at(plan.mirror, p)]) * plan.row + facing(plan, p, i))
+    return notes_at(plan, 0, e, answered_in(plan, p) * plan.row + facing(plan, p, i))
+
+
+@device
+def answered_in(plan, p):
+    """The place that answers place p."""
+    return np.int64(np.int32(plan.tables[at(plan.mirror, p)] & MIRROR_BITS))
 
 
 @device
@@ -239,7 +245,8 @@ def facing(plan, p, i):
 @device
 def notes_for(plan, p, i, e):
     """Where what is said about the queue of node i in place p is, when it is served in epoch e."""
-    return notes_at(plan, 0, e - np.int64(plan.tables[at(plan.before, p)]), p * plan.row + i)
+    ago = np.int64(np.int32(plan.tables[at(plan.mirror, p)] >> AGO_SHIFT))
+    return notes_at(plan, 0, e - ago, p * plan.row + i)
 
 
 @device
@@ -281,84 +288,134 @@ def take_note(plan, rack, i, p, note, here, patient):
 
 @device
 def find_seat(plan, rack, i, d, slot, mine):
-    """(seat of the living pair from i to d, or -1; the first seat that is vacant), after looking who has rested.
+    """(seat of the living pair from i to d, or -1; the first that is vacant; how many are), after a look who has rested.
 
     On a device 32 threads come here together with the same i and d, each for some of the seats; `mine` is one of them.
     """
-    n, u64, found, vacant = plan.n, rack.u64, np.int64(-1), np.int64(-1)
+    n, u64, found, vacant, many = plan.n, rack.u64, np.int64(-1), np.int64(-1), np.int64(0)
     for x in range(plan.seats // 64):
         word, gone = u64[at(plan.used, x * n + i)], _0
-        for k in range(lane(), 32, lanes()):  # two at a time: a device waits for the first, and the other comes with it
+        for k in range(lane(), 32, lanes()):  # all is asked for at once, whether the seat is in use or not
             low, high = _1 << np.uint64(k), _1 << np.uint64(k + 32)
             first = (x * 64 + k) * n + i
-            to, by = whom_and_when(plan, rack, first, word & low != 0)
-            to_far, by_far = whom_and_when(plan, rack, first + 32 * n, word & high != 0)
-            found = x * 64 + k if to == d and by == NEVER else found
-            found = x * 64 + k + 32 if to_far == d and by_far == NEVER else found
+            to, by = whom_and_when(plan, rack, first)
+            to_far, by_far = whom_and_when(plan, rack, first + 32 * n)
+            found = x * 64 + k if word & low != 0 and to == d and by == NEVER else found
+            found = x * 64 + k + 32 if word & high != 0 and to_far == d and by_far == NEVER else found
             gone |= (low if by <= slot else _0) | (high if by_far <= slot else _0)
         word &= ~union_of(gone)
         if mine:
             u64[at(plan.used, x * n + i)] = word
         if vacant < 0 and word != _ALL:
             vacant = x * 64 + lowest_bit(~word)
-    return most_of(found), vacant
+        many += 64 - set_bits(word)
+    return most_of(found), vacant, many
 
 
 @device
-def whom_and_when(plan, rack, h, used):
+def whom_and_when(plan, rack, h):
     """(destination of pair h, slot from which its seat may be taken): of no meaning if the seat is not in use."""
-    if not used:
-        return np.int64(-1), np.int64(NEVER)
-    return (
-        end_in(rack.u64[at(plan.pairs, h * SOURCE_WORDS + HEAD)]),
-        np.int64(rack.u64[at(plan.rested, h)]),
-    )
+    return end_in(rack.u64[at(plan.pairs, h * SOURCE_WORDS + HEAD)]), np.int64(rack.u64[at(plan.rested, h)])
 
 
 @device
 def has_to_begin(plan, rack, i, slot):
-    """Whether node i changes in `begin` what others look at: a flow of its own starts, or a pair towards it ended."""
-    return rack.near32[at(plan.ended, i)] != 0 or np.int64(rack.near64[at(plan.due, i)]) <= slot
+    """Whether a flow of node i starts in this slot."""
+    return np.int64(rack.near64[at(plan.due, i)]) <= slot
+
+
+@device
+def may_begin(plan, rack, i, slot, taken):
+    """Whether all nodes for which node i begins flows in this slot have taken in what was sent to them before."""
+    x = np.int64(rack.near32[at(plan.upcoming, i)])
+    while x < rack.near32[at(plan.until, i + 1)] and start_of(rack, x) <= slot:
+        if not taken[rack.flows[at(x * FLOW_WORDS, NEXT_DST)]]:
+            return False
+        x += 1
+    return True
+
+
+@device
+def start_of(rack, x):
+    """When the x-th flow by source starts."""
+    early, late = rack.flows[at(x * FLOW_WORDS, START)], rack.flows[at(x * FLOW_WORDS, START + 1)]
+    return np.int64(np.uint64(early) | np.uint64(late) << _32)
+
+
+@device
+def foresee(plan, rack, i, mine, slot):
+    """Say what `begin` will look at in this slot, which is the one after next."""
+    n, due = plan.n, mine and has_to_begin(plan, rack, i, slot)
+    while some_of(due):
+        whose = first_of(due)
+        i_of = from_lane(np.int64(i), whose)
+        first = lane() * n + i_of
+        soon(rack.u64, at(plan.pairs, first * SOURCE_WORDS))
+        soon(rack.u64, at(plan.pairs, (first + 32 * n) * SOURCE_WORDS))
+        soon(rack.u64, at(plan.rested, first))
+        soon(rack.u64, at(plan.rested, first + 32 * n))
+        if due and lane() == whose:
+            soon(rack.u64, at(plan.used, i))
+            soon(rack.flows, at(beyond(plan, rack, i) * FLOW_WORDS, START))
+            soon(rack.flows, at(np.int64(rack.near32[at(plan.coming, i)]) * FLOW_WORDS, RELEASE))
+            due = False
+
+
+@device
+def beyond(plan, rack, i):
+    """The place in the order by source of the flow after the next one of node i, or of another if there is none."""
+    return min(np.int64(rack.near32[at(plan.upcoming, i)]) + 1, rack.flows.size // FLOW_WORDS - 1)
 
 
 @device
 def begin(plan, rack, i, mine, slot, acc):
-    """Let node i say which pairs towards it have ended, and start every flow whose slot has come.
+    """Let node i start every flow whose slot has come.
 
     mine: whether there is such a node: on a device, all threads of a warp come here together, and help each other to
     find a seat.
     """
-    due, n = False, plan.n
-    if mine:
-        ended = np.int64(rack.near32[at(plan.ended, i)])
-        if ended > 0:
-            add_to(rack.near32, at(plan.incast, i), np.uint32(-ended))
-            rack.near32[at(plan.ended, i)] = 0
-        due = np.int64(rack.near64[at(plan.due, i)]) <= slot
+    due, n = mine and has_to_begin(plan, rack, i, slot), plan.n
     step, fours = plan.seats * n, (plan.epoch * plan.channels + PACK - 1) // PACK
     while some_of(due):
         whose = first_of(due)
         d = np.int64(rack.near32[at(plan.coming, n + i)]) if due else np.int64(0)
         turn = due and lane() == whose
-        seat, vacant = find_seat(plan, rack, from_lane(np.int64(i), whose), from_lane(d, whose), slot, turn)
-        new = start_flow(plan, rack, i, d, slot, seat, vacant, acc) if turn else np.int64(-1)
+        start, late, next_f, next_d, cells = after_next(plan, rack, i, turn)
+        j = from_lane(d, whose)
+        wait_until(rack.passed, j % THREADS // lanes(), np.int32(slot))  # what j was sent before may end the pair
+        seat, vacant, many = find_seat(plan, rack, from_lane(np.int64(i), whose), j, slot, turn)
+        new = start_flow(plan, rack, i, d, slot, seat, vacant) if turn else np.int64(-1)
+        if turn:
+            if many - (new >= 0) < 2 * plan.reserve:  # those of two slots more
+                acc[STOP] |= WANTS_SEATS
+            x = np.int64(rack.near32[at(plan.upcoming, i)]) + 1
+            rack.near32[at(plan.upcoming, i)] = x
+            rack.near32[at(plan.coming, i)], rack.near32[at(plan.coming, n + i)] = next_f, next_d
+            rack.near32[at(plan.coming, 2 * n + i)] = cells
+            some = x < rack.near32[at(plan.until, i + 1)]
+            rack.near64[at(plan.due, i)] = np.uint64(start) | np.uint64(late) << _32 if some else np.uint64(NEVER)
         wipe(rack.leave4, new * n + i, step, fours, new >= 0)  # NOW: the seat may have been another's
-        due = due and np.int64(rack.near64[at(plan.due, i)]) <= slot
+        due = due and has_to_begin(plan, rack, i, slot)
 
 
 @device
-def start_flow(plan, rack, i, d, slot, seat, vacant, acc):
-    """Start the next flow of node i, to d, whose pair has a seat, or -1; returns the vacant one if it takes that."""
-    n, seats, u32, u64, flows = plan.n, plan.seats, rack.u32, rack.u64, rack.flows
-    near32, near64 = rack.near32, rack.near64
-    f, cells = np.int64(near32[at(plan.coming, i)]), np.int64(near32[at(plan.coming, 2 * n + i)])
-    x = np.int64(u32[at(plan.upcoming, i)]) + 1
-    y = min(x, flows.size // FLOW_WORDS - 1) * FLOW_WORDS  # what comes next, asked for early
-    end, late = np.int64(rack.u32[at(plan.until, i + 1)]), flows[at(y, START + 1)]
-    following, next_f, next_d, next_cells = (
-        flows[at(y, START)], flows[at(y, ORDER)], flows[at(y, NEXT_DST)], flows[at(y, NEXT_SIZE)],
+def after_next(plan, rack, i, asks):
+    """What is known of the flow after the next one of node i, if it asks for that: both words of its slot, and others."""
+    if not asks:
+        return _N, _N, _N, _N, _N
+    flows, y = rack.flows, beyond(plan, rack, i) * FLOW_WORDS
+    return (
+        flows[at(y, START)], flows[at(y, START + 1)], flows[at(y, ORDER)], flows[at(y, NEXT_DST)],
+        flows[at(y, NEXT_SIZE)],
     )  # fmt: skip
-    new = np.int64(-1)
+
+
+@device
+def start_flow(plan, rack, i, d, slot, seat, vacant):
+    """Start the next flow of node i, to d, whose pair has a seat, or -1; returns the vacant one if it takes that."""
+    n, u32, u64, flows, near32, near64 = plan.n, rack.u32, rack.u64, rack.flows, rack.near32, rack.near64
+    f, cells = np.int64(near32[at(plan.coming, i)]), np.int64(near32[at(plan.coming, 2 * n + i)])
+    new, inflow = np.int64(-1), u32[at(plan.inflow, d)]
     h = (seat if seat >= 0 else vacant) * n + i
     s, r = plan.pairs + h * SOURCE_WORDS, plan.ends + h * TARGET_WORDS
     counts, head = _0, np.uint64(d << 32)
@@ -367,7 +424,8 @@ def start_flow(plan, rack, i, d, slot, seat, vacant, acc):
         u64[at(plan.used, (seat >> 6) * n + i)] |= _1 << np.uint64(seat & 63)
         u64[at(r, WANTED)], u64[at(r, ONLY)] = np.uint64(cells) << _32, np.uint64(f)
         u64[at(plan.rested, h)] = np.uint64(NEVER)
-        add_to(near32, at(plan.incast, d), np.uint32(1))
+        add_to(near32, at(incast_in(plan, slot), d), _I)
+        add_to(near32, at(plan.change + (slot & 1) * n, d), _I)
     else:
         counts, head, only = u64[at(s, COUNTS)], u64[at(s, HEAD)], u64[at(r, ONLY)]
         if only >> _63 == 0:  # each of its flows counts for itself from now on
@@ -384,19 +442,30 @@ def start_flow(plan, rack, i, d, slot, seat, vacant, acc):
         u64[at(s, HEAD)] = head & _KEPT | np.uint64(f) | _ALONE
     else:
         join(plan, rack, h, f, cells)
-    if u32[at(plan.inflow, d)] == 0:
+    if inflow == 0:
         u64[at(plan.inflow_since, d)] = np.uint64(slot)
-    add_to(u32, at(plan.inflow, d), np.uint32(1))
-    u32[at(plan.upcoming, i)] = x
-    near32[at(plan.coming, i)], near32[at(plan.coming, n + i)] = next_f, next_d
-    near32[at(plan.coming, 2 * n + i)] = next_cells
-    near64[at(plan.due, i)] = np.uint64(following) | np.uint64(late) << _32 if x < end else np.uint64(NEVER)
-    vacant = 0
-    for g in range(seats // 64):
-        vacant += 64 - set_bits(u64[at(plan.used, g * n + i)])
-    if vacant < 2 * plan.reserve:  # those of two slots more
-        acc[STOP] |= WANTS_SEATS
+    add_to(u32, at(plan.inflow, d), _I)
     return new
+
+
+@device
+def incast_in(plan, slot):
+    """Where the living pairs begin as they are told in this slot.
+
+    There are two counts: some may still be in the second half of a slot while others begin the next, so what changes
+    is told at once in one of them, and in the other when nobody looks at that, see `settle`.
+    """
+    return plan.incast + (slot & 1) * plan.n
+
+
+@device
+def settle(plan, rack, j, slot):
+    """Tell the other count of living pairs what has changed of those towards node j, in the second half of a slot."""
+    where = plan.change + (slot & 1) * plan.n
+    change = rack.near32[at(where, j)]
+    if change != 0:
+        add_to(rack.near32, at(incast_in(plan, slot + 1), j), change)
+        rack.near32[at(where, j)] = 0
 
 
 @device
@@ -1137,6 +1206,7 @@ def receive(plan, rack, j, slot, e, base, back, place, acc, sums):
     e: the epoch; base: the first place of this slot; back: that of the slot in which it was sent; place: where its wire
     begins.
     """
+    settle(plan, rack, j, slot)
     if plan.channels == 4:
         announce(plan, rack, j, e, base + plan.channels)
     if slot < plan.delay:
@@ -1231,7 +1301,7 @@ def receive_four(plan, rack, j, slot, e, end, base, place, turn, many, acc, sums
         if onward != 0:
             k, onward = lowest_of(onward), without_lowest(onward)
             home = np.int64(down(homes, 2 * k) & np.uint32(3))
-            waiting = relay(plan, rack, j, k, home, e, end, waiting, acc)
+            waiting = relay(plan, rack, j, k, home, slot, e, end, waiting, acc)
     while some_still(together, ended != 0):
         if ended != 0:
             k, ended = lowest_of(ended), without_lowest(ended)
@@ -1308,7 +1378,7 @@ def sent_to(plan, rack, j, p, start, k, many):
 @device
 def mirror_of(plan, p, k, many):
     """The place that answers p, k-th of many."""
-    return np.int64(plan.tables[at(plan.mirror, p)]) if k < many else np.int64(0)
+    return answered_in(plan, p) if k < many else np.int64(0)
 
 
 @device
@@ -1352,7 +1422,7 @@ def keep_received(plan, rack, k, many, p, r, cell, about, queue, got, only):
 
 
 @device
-def relay(plan, rack, j, k, home, e, end, waiting, acc):
+def relay(plan, rack, j, k, home, slot, e, end, waiting, acc):
     """Let node j take in the cell of its k-th channel, which goes on; returns `waiting` then.
 
     home: the channel that keeps what lies where it goes; e, end: see `receive_four`.
@@ -1372,13 +1442,13 @@ def relay(plan, rack, j, k, home, e, end, waiting, acc):
         close32[kept32(plan, home, QUEUE)], u32[of(plan.held, about)] = there + _I, there + _I
     append(plan, rack, about, j, np.int64(length), next_served(e, end, m), word & ~_OWN, acc)
     lag = np.int64(plan.tables[at(plan.late, turn_of(plan, m) - turn_of(plan, p) + plan.epoch)]) + np.int64(m < r)
-    debt = OWES | seat_of(plan, word) << SEAT_SHIFT | lag + plan.answer_offset - 1 << ANSWER_SHIFT | m
+    debt = OWES | np.int64(seat_of(plan, word)) << SEAT_SHIFT | lag + plan.answer_offset - 1 << ANSWER_SHIFT | m
     u32[of(plan.owed, owed_at(plan, r * row + j, next_served(e, end, r)))] = debt
     waiting = np.int32(waiting + np.int32(1))
     acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
     acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
     acc[RELAYED] += 1
-    if length > 0 and plan.ready_queues and length > rack.near32[at(plan.incast, end_of(plan, word))]:
+    if length > 0 and plan.ready_queues and length > rack.near32[at(incast_in(plan, slot), end_of(plan, word))]:
         add_to(rack.counted, OVER_BOUND, 1)
     if length >= min(LONGEST, LENGTH - 7 - 2 * plan.channels):
         acc[STOP] |= TOO_LONG
@@ -1424,7 +1494,8 @@ def arrive(plan, rack, j, k, home, slot, acc):
             u64[at(plan.inflow_slots, j)] += np.uint64(slot + 1) - u64[at(plan.inflow_since, j)]
     if lacks == 0:
         u64[of(plan.rested, h)] = np.uint64(slot + plan.rest)
-        near32[at(plan.ended, j)] += _I
+        add_to(near32, at(incast_in(plan, slot + 1), j), _EACH)  # one less
+        add_to(near32, at(plan.change + (slot + 1 & 1) * plan.n, j), _EACH)
 
 
 @device
