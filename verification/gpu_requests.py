@@ -36,7 +36,7 @@ from weft.workload.arrivals import Poisson
 FAR = ("u64", "u32", "leave", "leave4", "flows", "counted")  # blocks by their names in the text …
 BYTES = np.array((8, 4, 2, 8, 4, 8))  # … of words of so many bytes
 LOAD, STORE, ADD = range(3)
-KINDS = {"both": LOAD, "put_both": STORE, "add_to": ADD, "set_in": ADD}
+KINDS = {"both": LOAD, "once": LOAD, "put_both": STORE, "put_once": STORE, "add_to": ADD, "set_far": ADD}
 BLOCK_SHIFT, KIND_SHIFT, INDEX = 60, 56, (1 << 56) - 1  # of a note
 NOTES = 1 << 20  # of 32 threads in half a slot, at most
 

@@ -45,6 +45,11 @@ def set_in(array, index, word):
     array[index] |= word
 
 
+def set_far(array, index, word):
+    """The same of a uint64 that is looked at often and does not lie close by."""
+    array[index] |= word
+
+
 def clear_in(array, index, word):
     """Clear bits of such a word."""
     array[index] &= ~word
@@ -179,8 +184,21 @@ def soon(array, k):
     """Say that the k-th word will be asked for: a device brings its sector nearer, and nobody waits for that."""
 
 
+def once(array, k):
+    """The k-th word, at which nobody will look again soon: a device keeps others rather."""
+    return array[k]
+
+
+def put_once(array, k, value):
+    """Write it."""
+    array[k] = value
+
+
 def both(array, k):
-    """(The k-th word, the one behind it): of 64 bits, the first of which lies at a multiple of 128."""
+    """(The k-th word, the one behind it): of 64 bits, the first of which lies at a multiple of 128.
+
+    They are looked at often: a device keeps them rather than others. So it does with `put_both` and `set_far`.
+    """
     return array[k], array[k + np.uint64(1)]
 
 
@@ -302,29 +320,73 @@ def _shifted(which):
 
 def _soon_on_cuda(typingctx, array, k):
     def codegen(context, builder, signature, args):
-        from numba.cuda.np.arrayobj import make_array
-
-        long, data = ir.IntType(64), make_array(signature.args[0])(context, builder, args[0]).data
-        there = builder.addrspacecast(builder.gep(data, [args[1]]), ir.PointerType(ir.IntType(64), 1))
-        does = ir.InlineAsm(ir.FunctionType(ir.VoidType(), [long]), "prefetch.global.L2 [$0];", "l", True)
-        builder.call(does, [builder.ptrtoint(there, long)])
+        does = ir.InlineAsm(
+            ir.FunctionType(ir.VoidType(), [ir.IntType(64)]), "prefetch.global.L2 [$0];", "l", True
+        )  # fmt: skip
+        builder.call(does, [_far(context, builder, signature, args)])
         return context.get_dummy_value()
 
     return types.void(array, k), codegen
+
+
+# How long what is asked for stays in the last cache: the device's own words for it.
+_FIRST, _LAST = (ir.Constant(ir.IntType(64), policy) for policy in (0x12F0000000000000, 0x14F0000000000000))
+
+
+def _far(context, builder, signature, args):
+    """The address of the k-th word of an array that lies far."""
+    from numba.cuda.np.arrayobj import make_array
+
+    data = make_array(signature.args[0])(context, builder, args[0]).data
+    there = builder.addrspacecast(builder.gep(data, [args[1]]), ir.PointerType(data.type.pointee, 1))
+    return builder.ptrtoint(there, ir.IntType(64))
+
+
+def _once_on_cuda(typingctx, array, k):
+    def codegen(context, builder, signature, args):
+        bits = signature.return_type.bitwidth
+        kind, long, letter = ir.IntType(bits), ir.IntType(64), "r" if bits == 32 else "l"
+        text = f"ld.global.L2::cache_hint.b{bits} $0, [$1], $2;"
+        load = ir.InlineAsm(ir.FunctionType(kind, [long, long]), text, f"={letter},l,l,~{{memory}}", True)
+        return builder.call(load, [_far(context, builder, signature, args), _FIRST])
+
+    return array.dtype(array, k), codegen
+
+
+def _put_once_on_cuda(typingctx, array, k, value):
+    def codegen(context, builder, signature, args):
+        bits = signature.args[2].bitwidth
+        kind, long, letter = ir.IntType(bits), ir.IntType(64), "r" if bits == 32 else "l"
+        text = f"st.global.L2::cache_hint.b{bits} [$0], $1, $2;"
+        kinds = ir.FunctionType(ir.VoidType(), [long, kind, long])
+        store = ir.InlineAsm(kinds, text, f"l,{letter},l,~{{memory}}", True)
+        builder.call(store, [_far(context, builder, signature, args), args[2], _FIRST])
+        return context.get_dummy_value()
+
+    return types.void(array, k, array.dtype), codegen
+
+
+def _set_far_on_cuda(typingctx, array, k, word):
+    def codegen(context, builder, signature, args):
+        long = ir.IntType(64)
+        kinds = ir.FunctionType(ir.VoidType(), [long, long, long])
+        text = "red.global.gpu.relaxed.or.L2::cache_hint.b64 [$0], $1, $2;"
+        add = ir.InlineAsm(kinds, text, "l,l,l,~{memory}", True)
+        builder.call(add, [_far(context, builder, signature, args), args[2], _LAST])
+        return context.get_dummy_value()
+
+    return types.void(array, k, types.uint64), codegen
 
 
 def _both_on_cuda(typingctx, array, k):
     """One request in place of two."""
 
     def codegen(context, builder, signature, args):
-        from numba.cuda.np.arrayobj import make_array
-
-        long, data = ir.IntType(64), make_array(signature.args[0])(context, builder, args[0]).data
-        there = builder.addrspacecast(builder.gep(data, [args[1]]), ir.PointerType(ir.IntType(64), 1))
+        long = ir.IntType(64)
         two = ir.LiteralStructType([long, long])
-        text = "ld.global.v2.u64 {$0, $1}, [$2];"
-        load = ir.InlineAsm(ir.FunctionType(two, [long]), text, "=l,=l,l,~{memory}", True)
-        found = builder.call(load, [builder.ptrtoint(there, long)])
+        text = "ld.global.L2::cache_hint.v2.b64 {$0, $1}, [$2], $3;"
+        load = ir.InlineAsm(ir.FunctionType(two, [long, long]), text, "=l,=l,l,l,~{memory}", True)
+        found = builder.call(load, [_far(context, builder, signature, args), _LAST])
         return context.make_tuple(builder, signature.return_type, [builder.extract_value(found, k) for k in (0, 1)])
 
     return types.UniTuple(types.uint64, 2)(array, k), codegen
@@ -332,13 +394,11 @@ def _both_on_cuda(typingctx, array, k):
 
 def _put_both_on_cuda(typingctx, array, k, first, second):
     def codegen(context, builder, signature, args):
-        from numba.cuda.np.arrayobj import make_array
-
-        long, data = ir.IntType(64), make_array(signature.args[0])(context, builder, args[0]).data
-        there = builder.addrspacecast(builder.gep(data, [args[1]]), ir.PointerType(ir.IntType(64), 1))
-        kinds = ir.FunctionType(ir.VoidType(), [long, long, long])
-        store = ir.InlineAsm(kinds, "st.global.v2.u64 [$0], {$1, $2};", "l,l,l,~{memory}", True)
-        builder.call(store, [builder.ptrtoint(there, long), args[2], args[3]])
+        long = ir.IntType(64)
+        kinds = ir.FunctionType(ir.VoidType(), [long, long, long, long])
+        text = "st.global.L2::cache_hint.v2.b64 [$0], {$1, $2}, $3;"
+        store = ir.InlineAsm(kinds, text, "l,l,l,l,~{memory}", True)
+        builder.call(store, [_far(context, builder, signature, args), args[2], args[3], _LAST])
         return context.get_dummy_value()
 
     return types.void(array, k, types.uint64, types.uint64), codegen
@@ -400,9 +460,10 @@ class Target(NamedTuple):
 def loop() -> Target:
     """A loop over threads on the processor."""
     as_here = (
-        add_to, row_of, set_in, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, here, some_still,
+        add_to, row_of, set_in, set_far, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, here, some_still,
         tell, wait_until,
-        first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, soon, both, put_both, settled,
+        first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, soon, once, put_once, both,
+        put_both, settled,
     )  # fmt: skip
     same = {one: counted(one) for one in as_here}
     same |= {lowest_bit: bits.lowest, lowest_bit32: bits.lowest, set_bits: bits.population}
@@ -500,7 +561,8 @@ def on_cuda() -> Target:
         short_bit_of = lowest_bit32
         union, most, wait, show = jit(union_of), jit(most_of), jit(_wait_simulated), jit(_tell_simulated)
         sum_of, pair, put_pair, fixed = jit(of), jit(both), jit(put_both), jit(settled)
-        left, right, prefetch = jit(up), jit(down), jit(soon)
+        left, right, prefetch, read, write = jit(up), jit(down), jit(soon), jit(once), jit(put_once)
+        mark = jit(_set_in_on_cuda)
     else:
         from numba.cuda.extending import intrinsic as on_device
 
@@ -523,14 +585,15 @@ def on_cuda() -> Target:
         sum_of, fixed = on_device(_of), on_device(_settled_on_cuda)
         pair, put_pair = on_device(_both_on_cuda), on_device(_put_both_on_cuda)
         left, right = on_device(_shifted("shl")), on_device(_shifted("lshr"))
-        prefetch = on_device(_soon_on_cuda)
+        prefetch, read, write = on_device(_soon_on_cuda), on_device(_once_on_cuda), on_device(_put_once_on_cuda)
+        mark = on_device(_set_far_on_cuda)
     return Target(jit, {
-        add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), clear_in: jit(_clear_in_on_cuda),
+        add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), set_far: mark, clear_in: jit(_clear_in_on_cuda),
         all_of: jit(_all_on_cuda), vote: jit(_vote_simulated if SIMULATED else _vote_on_cuda),
         **{one: jit(one if SIMULATED else there) for one, there in _TOGETHER.items()},
         tell: show, wait_until: wait, union_of: union, most_of: most, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
         in_turn: jit(_in_turn_on_cuda), of: sum_of, both: pair, put_both: put_pair,
-        settled: fixed, up: left, down: right, soon: prefetch,
+        settled: fixed, up: left, down: right, soon: prefetch, once: read, put_once: write,
         lowest_bit: bit_of, lowest_bit32: short_bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),
     })  # fmt: skip

@@ -171,22 +171,19 @@ def side_by_side(tables, racks, stops):
             if ONE_EACH:
                 break
         halt = cuda.syncthreads_or(int32(acc[STOP])) != 0  # somebody needs more room
-        busy = soon_busy = False
+        busy = False
         slot += 1
         i = thread
         while i < n or FULL:
             receive(plan, rack, i, slot - 1, e, base, back, came, acc, sums)
             busy |= has_to_begin(plan, rack, i, slot)
-            soon_busy |= has_to_begin(plan, rack, i, slot + 1)
+            foresee(plan, rack, i, slot + 1)
             i += threads
             if ONE_EACH:
                 break
         tell(passed, thread // lanes(), int32(slot))
         going = slot < stop and not halt
         busy = some_of(busy)
-        if some_of(soon_busy):
-            for i in range(thread, n_of_all, threads):
-                foresee(plan, rack, i, i < n, slot + 1)
         if slot > last or not going:  # it may have been the last flow that ended
             cuda.syncthreads()
             going = going and tally[FINISHED] < total

@@ -13,8 +13,8 @@ needs none that it waits for: so what four channels will look at is asked for at
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import (
-    THREADS, add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of,
-    put_both, set_bits, set_in, some_here, some_of, some_still, soon, union_of, up, wait_until, wipe,
+    THREADS, add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of, once,
+    put_both, put_once, set_bits, set_far, some_here, some_of, some_still, soon, union_of, up, wait_until, wipe,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
@@ -123,7 +123,7 @@ def kept64(plan, c, k):
 def append(plan, rack, q, i, length, e, what, acc):
     """Put a cell behind the `length` cells of queue q, a queue of node i that is next served in epoch e."""
     if length < RING:
-        rack.u64[at(plan.cells, in_ring(plan, e + length, q))] = what
+        put_once(rack.u64, at(plan.cells, in_ring(plan, e + length, q)), what)
         return
     u32, n = rack.u32, plan.n
     number = np.int64(u32[at(plan.free, i)])
@@ -295,13 +295,13 @@ def find_seat(plan, rack, i, d, slot, mine):
     n, u64, found, vacant, many = plan.n, rack.u64, np.int64(-1), np.int64(-1), np.int64(0)
     for x in range(plan.seats // 64):
         word, gone = u64[at(plan.used, x * n + i)], _0
-        for k in range(lane(), 32, lanes()):  # all is asked for at once, whether the seat is in use or not
+        for k in range(lane(), 32, lanes()):  # two at a time: a device waits for the first, and the other comes with it
             low, high = _1 << np.uint64(k), _1 << np.uint64(k + 32)
             first = (x * 64 + k) * n + i
-            to, by = whom_and_when(plan, rack, first)
-            to_far, by_far = whom_and_when(plan, rack, first + 32 * n)
-            found = x * 64 + k if word & low != 0 and to == d and by == NEVER else found
-            found = x * 64 + k + 32 if word & high != 0 and to_far == d and by_far == NEVER else found
+            to, by = whom_and_when(plan, rack, first, word & low != 0)
+            to_far, by_far = whom_and_when(plan, rack, first + 32 * n, word & high != 0)
+            found = x * 64 + k if to == d and by == NEVER else found
+            found = x * 64 + k + 32 if to_far == d and by_far == NEVER else found
             gone |= (low if by <= slot else _0) | (high if by_far <= slot else _0)
         word &= ~union_of(gone)
         if mine:
@@ -313,8 +313,10 @@ def find_seat(plan, rack, i, d, slot, mine):
 
 
 @device
-def whom_and_when(plan, rack, h):
+def whom_and_when(plan, rack, h, used):
     """(destination of pair h, slot from which its seat may be taken): of no meaning if the seat is not in use."""
+    if not used:
+        return np.int64(-1), np.int64(NEVER)
     return end_in(rack.u64[at(plan.pairs, h * SOURCE_WORDS + HEAD)]), np.int64(rack.u64[at(plan.rested, h)])
 
 
@@ -343,22 +345,12 @@ def start_of(rack, x):
 
 
 @device
-def foresee(plan, rack, i, mine, slot):
+def foresee(plan, rack, i, slot):
     """Say what `begin` will look at in this slot, which is the one after next."""
-    n, due = plan.n, mine and has_to_begin(plan, rack, i, slot)
-    while some_of(due):
-        whose = first_of(due)
-        i_of = from_lane(np.int64(i), whose)
-        first = lane() * n + i_of
-        soon(rack.u64, at(plan.pairs, first * SOURCE_WORDS))
-        soon(rack.u64, at(plan.pairs, (first + 32 * n) * SOURCE_WORDS))
-        soon(rack.u64, at(plan.rested, first))
-        soon(rack.u64, at(plan.rested, first + 32 * n))
-        if due and lane() == whose:
-            soon(rack.u64, at(plan.used, i))
-            soon(rack.flows, at(beyond(plan, rack, i) * FLOW_WORDS, START))
-            soon(rack.flows, at(np.int64(rack.near32[at(plan.coming, i)]) * FLOW_WORDS, RELEASE))
-            due = False
+    if has_to_begin(plan, rack, i, slot):
+        soon(rack.u64, at(plan.used, i))
+        soon(rack.flows, at(beyond(plan, rack, i) * FLOW_WORDS, START))
+        soon(rack.flows, at(np.int64(rack.near32[at(plan.coming, i)]) * FLOW_WORDS, RELEASE))
 
 
 @device
@@ -873,10 +865,10 @@ def asked(plan, rack, i, p, q, e, few, c, many):
     if c >= many:
         return _N, _N, _N, _0, _ALL
     few = np.uint32(few >> np.uint32(FEW_BITS * c) & _FEW)
-    holds, debt = rack.u32[of(plan.held, q)], rack.u32[of(plan.owed, owed_at(plan, q, e))]
-    before = rack.u32[of(plan.owed, owed_at(plan, q, e - 1))] if plan.feedback > 1 else _N
-    heard = rack.u64[of(plan.notes, notes_for(plan, at(p, c), i, e))]
-    cell = rack.u64[of(plan.cells, in_ring(plan, e, q))] if few != 0 else _ALL
+    holds, debt = rack.u32[of(plan.held, q)], once(rack.u32, of(plan.owed, owed_at(plan, q, e)))
+    before = once(rack.u32, of(plan.owed, owed_at(plan, q, e - 1))) if plan.feedback > 1 else _N
+    heard = once(rack.u64, of(plan.notes, notes_for(plan, at(p, c), i, e)))
+    cell = once(rack.u64, of(plan.cells, in_ring(plan, e, q))) if few != 0 else _ALL
     return whole(holds, few), debt, before, heard, cell
 
 
@@ -935,7 +927,7 @@ def answer(plan, rack, i, c, many, debt, before, ahead, ahead_before, base, p, e
     if c < many:
         note = report(debt, cells_and_flows(ahead), now)
         again = report(before, cells_and_flows(ahead_before), now)
-        rack.u64[of(plan.notes, notes_to(plan, at(p, c), i, e))] = np.uint64(note) | np.uint64(again) << _32
+        put_once(rack.u64, of(plan.notes, notes_to(plan, at(p, c), i, e)), np.uint64(note) | np.uint64(again) << _32)
         owes = np.uint32(owes | (_I << np.uint32(c) if debt | before != 0 else _N))
         first, count = (base, plan.channels) if plan.channels > 4 else (p, many)
         close = np.uint32(np.uint32(debt & np.uint32(PLACE_BITS)) - np.uint32(first)) < count and debt != 0
@@ -1508,7 +1500,7 @@ def reorder(plan, rack, h, seq, wanted, astray):
     u64, within = rack.u64, np.uint32(plan.window - 1)
     due, more, start = np.uint32(wanted), np.uint32(astray), plan.early + h * (plan.window >> 6)
     if np.uint32(seq - due) & np.uint32((1 << plan.seq_bits) - 1) != 0:
-        set_in(u64, at(start, down(seq & within, 6)), _1 << np.uint64(seq & _63))
+        set_far(u64, at(start, down(seq & within, 6)), _1 << np.uint64(seq & _63))
         return np.uint32(more + _I), due
     due = np.uint32(due + _I)
     while more != 0:  # else none is early
