@@ -27,6 +27,7 @@ MOST_REGISTERS = 128  # … of which more than these bring nothing
 CLOSE = 48 << 10  # bytes that a block may have close by, in shared memory, without asking for more
 _1 = np.uint64(1)
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))  # whether Numba's simulator stands in for CUDA
+GROUPS = THREADS if SIMULATED else 32  # of threads of a block that are asked together, at most
 
 
 def device(function):

@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda, int32, uint32, uint64
 
 from weft.engine.device import (
-    SIMULATED, add_to, close_by, compiled, device, lanes, loop, registers_of, row_of, settled, some_of, tell, threads_of,
+    GROUPS, add_to, close_by, compiled, device, lanes, loop, registers_of, row_of, settled, some_of, tell, threads_of,
 )  # fmt: skip
 from weft.engine.device import launch as start
 from weft.engine.device import on_device as device_kernel
@@ -25,7 +25,7 @@ FEW = 0  # words of `few`, if they fit as well
 ALL64, ALL32 = 4 * KEPT64, 4 * KEPT32  # words that a thread keeps
 ONE_EACH = FULL = False  # whether a thread has at most one node, whether each has one
 KEPT = 0  # threads of which what they keep lies there, too; none if it does not fit
-GROUPS = 1024 if SIMULATED else 32  # threads that say together how far they have come, at most so many of a block
+PASSED = 3 * GROUPS  # words that say how far others have come, and who wants to know
 
 
 @device
@@ -45,7 +45,7 @@ def in_order(plan, racks, stops, orders):
     """
     acc, sums = np.zeros(ACC, np.int64), np.zeros(3, np.uint64)
     kept64, kept32 = np.zeros(ALL64 * plan.apart, np.uint64), np.zeros(ALL32 * plan.apart, np.uint32)
-    passed = np.zeros(GROUPS, np.int32)
+    passed = np.zeros(PASSED, np.int32)
     for b in range(stops.size):
         rack = rack_of(racks, b, racks.near64[b], racks.near32[b], racks.few[b], passed, kept64, kept32)
         tally, total = rack.counted, np.int64(rack.near32[plan.until + plan.n])
@@ -145,11 +145,13 @@ def side_by_side(tables, racks, stops):
     rack = rack_of(racks, b, near64, near32, few, passed, kept64, kept32)
     tally, n, n_of_all = rack.counted, plan.n, -(-plan.n // threads) * threads
     total, stop, slot = np.int64(racks.near32[b, plan.until + n]), stops[b], tally[SLOT]
-    for k in range(thread, GROUPS, threads):
+    for k in range(thread, PASSED, threads):
         passed[k] = slot
     past = whole_turns(plan, slot // plan.epoch - tally[BASE])
     going = slot < stop and tally[FINISHED] < total
-    cuda.syncthreads()  # all have read the tally
+    cuda.syncthreads()  # all have read the tally, and begun to say how far they are
+    for i in range(thread, plan.n, threads):
+        foresee(plan, rack, i, slot + 1)
     if thread == 0:
         tally[STOPPED] = 0
         tally[BASE] += past if past >= REBASE else 0
@@ -181,7 +183,9 @@ def side_by_side(tables, racks, stops):
             i += threads
             if ONE_EACH:
                 break
-        tell(passed, thread // lanes(), int32(slot))
+        group = thread // lanes()
+        if passed[GROUPS * (1 + (slot & 1)) + group] == int32(slot):
+            tell(passed, group, int32(slot))
         going = slot < stop and not halt
         busy = some_of(busy)
         if slot > last or not going:  # it may have been the last flow that ended
@@ -230,17 +234,17 @@ def on_device(numbers: tuple, near64: int, near32: int, tables: int, few: int):
     which = Common._fields.index("apart")
     threads = kept = numbers[which]
     close, each = near64 * 8 + (near32 + tables) * 4, 4 * (2 * ALL64 + ALL32)
-    if close + GROUPS * 4 > close_by():
+    if close + PASSED * 4 > close_by():
         near64 = near32 = tables = close = 0
-    if close == 0 or close + (few + GROUPS) * 4 > close_by():
+    if close == 0 or close + (few + PASSED) * 4 > close_by():
         few = 0
-    if close + (few + GROUPS) * 4 + threads * each > close_by():
+    if close + (few + PASSED) * 4 + threads * each > close_by():
         numbers, kept = (*numbers[:which], 1, *numbers[which + 1 :]), 0
     names = {"NUMBERS": numbers, "NEAR64": near64, "NEAR32": near32, "NEAR": tables, "FEW": few, "KEPT": kept}
     nodes = numbers[Common._fields.index("n")]
     names |= {"ONE_EACH": nodes <= threads_of(nodes), "FULL": nodes == threads_of(nodes)}
     carry = device_kernel(side_by_side, __name__, names, registers_of(threads))
-    return carry, close + (few + GROUPS) * 4 + kept * each
+    return carry, close + (few + PASSED) * 4 + kept * each
 
 
 def launch(common, racks, stops) -> None:

@@ -13,7 +13,7 @@ needs none that it waits for: so what four channels will look at is asked for at
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import (
-    THREADS, add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of, once,
+    GROUPS, THREADS, add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of, once,
     put_both, put_once, set_bits, set_far, some_here, some_of, some_still, soon, union_of, up, wait_until, wipe,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
@@ -346,11 +346,29 @@ def start_of(rack, x):
 
 @device
 def foresee(plan, rack, i, slot):
-    """Say what `begin` will look at in this slot, which is the one after next."""
+    """Say what `begin` will look at in this slot, which is the one after next, and whom it will wait for."""
     if has_to_begin(plan, rack, i, slot):
+        x, until = np.int64(rack.near32[at(plan.upcoming, i)]), np.int64(rack.near32[at(plan.until, i + 1)])
+        d = np.int64(rack.near32[at(plan.coming, plan.n + i)])
+        await_group(plan, rack, d, slot)
+        while x + 1 < until and start_of(rack, x + 1) <= slot:  # rarely another at once
+            x += 1
+            await_group(plan, rack, np.int64(rack.flows[at(x * FLOW_WORDS, NEXT_DST)]), slot)
         soon(rack.u64, at(plan.used, i))
         soon(rack.flows, at(beyond(plan, rack, i) * FLOW_WORDS, START))
         soon(rack.flows, at(np.int64(rack.near32[at(plan.coming, i)]) * FLOW_WORDS, RELEASE))
+
+
+@device
+def group_of(j):
+    """Which threads say together how far node j has come."""
+    return j % THREADS // lanes()
+
+
+@device
+def await_group(plan, rack, j, slot):
+    """Have it said when what was sent to node j before this slot has been taken in."""
+    rack.passed[GROUPS * (1 + (slot & 1)) + group_of(j)] = np.int32(slot)
 
 
 @device
@@ -374,7 +392,7 @@ def begin(plan, rack, i, mine, slot, acc):
         turn = due and lane() == whose
         start, late, next_f, next_d, cells = after_next(plan, rack, i, turn)
         j = from_lane(d, whose)
-        wait_until(rack.passed, j % THREADS // lanes(), np.int32(slot))  # what j was sent before may end the pair
+        wait_until(rack.passed, group_of(j), np.int32(slot))  # what j was sent before may end the pair
         seat, vacant, many = find_seat(plan, rack, from_lane(np.int64(i), whose), j, slot, turn)
         new = start_flow(plan, rack, i, d, slot, seat, vacant) if turn else np.int64(-1)
         if turn:
@@ -809,9 +827,11 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
         m1 = heed(plan, rack, np.uint32(leave0 + _I), m1, could, h1, l1, a1)
         m2 = heed(plan, rack, np.uint32(leave0 + np.uint32(2)), m2, could, h2, l2, a2)
         m3 = heed(plan, rack, np.uint32(leave0 + np.uint32(3)), m3, could, h3, l3, a3)
+    sends = _15
     if p + many > plan.all_lit:  # a dark place has no turn
-        m0, m1 = (m0 if lit(plan, p, i) else _N), (m1 if lit(plan, p + 1, i) else _N)
-        m2, m3 = (m2 if lit(plan, p + 2, i) else _N), (m3 if lit(plan, p + 3, i) else _N)
+        sends = set_of(lit(plan, p, i), lit(plan, p + 1, i), lit(plan, p + 2, i), lit(plan, p + 3, i))
+        m0, m1 = (m0 if sends & _I != 0 else _N), (m1 if sends & np.uint32(2) != 0 else _N)
+        m2, m3 = (m2 if sends & np.uint32(4) != 0 else _N), (m3 if sends & np.uint32(8) != 0 else _N)
 
     k0, k1, k2, k3 = chosen(h0, m0), chosen(h1, m1), chosen(h2, m2), chosen(h3, m3)
     t1, t2, t3 = home_of(k1, k0, k0, k0, 1), home_of(k2, k0, k1, k1, 2), home_of(k3, k0, k1, k2, 3)
@@ -845,7 +865,7 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     together = here()
     for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
         left, waiting, gone = work(
-            plan, rack, i, slot, e, p, c, many, q, x, seats, homes, young, owes, odd, left, waiting, gone, acc, sums
+            plan, rack, i, slot, e, p, c, many, q, x, seats, homes, young, sends, owes, odd, left, waiting, gone, acc, sums
         )  # fmt: skip
         x, q = at(x, n), at(q, plan.row)
         some_still(together, True)
@@ -983,17 +1003,17 @@ def answer_late(plan, rack, debt, i, p, many, x, half, now):
 
 
 @device
-def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, young, owes, odd, left, waiting, gone, acc, sums):
+def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, young, sends, owes, odd, left, waiting, gone, acc, sums):
     """Let node i send in place first + c, the c-th of the channels that `send_four` works through.
 
     q: its queue; x: where on the wire; seats: whose turn it is, a byte each; homes: at which of the channels the words
-    of those pairs lie; young: which of them may not use the queue; owes, odd: see `answer`; left: seats with cells left; gone: cells sent in this slot. Returns
+    of those pairs lie; young: which of them may not use the queue; sends: in which it does at all; owes, odd: see `answer`; left: seats with cells left; gone: cells sent in this slot. Returns
     `left`, `waiting` and `gone` as they are then.
     """
     p, u32, close32, close64 = np.int64(np.int32(first + c)), rack.u32, rack.kept32, rack.kept64
     found, shift, leave0 = close32[kept32(plan, c, HOLDS)], np.uint32(c), np.uint32(subflow(plan, 0, p, i))
     length = np.uint32(found & _LENGTH)
-    if (left | down(owes, shift) & _I | found & _BUSY) != 0 and lit(plan, p, i):
+    if (left | down(owes, shift) & _I | found & _BUSY) != 0 and down(sends, shift) & _I != 0:
         note_visit(rack, np.int64(length), sums)
 
     # Who may release a cell, and does.
@@ -1005,7 +1025,7 @@ def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, young, owes
     if seat >= 0:
         there = np.int32(down(homes, 2 * c) & np.uint32(3))
         if down(young, shift) & _I != 0 or down(who, seat) & _I == 0:  # not the one after all
-            seat = next_chosen(plan, rack, i, slot, holds, who)
+            seat = next_chosen(plan, rack, i, slot, holds, np.uint32(who & ~up(_I, seat)))
             there = kept_at(seats, homes, seat, many)
         if seat >= 0:
             if there >= 0:
@@ -1210,29 +1230,15 @@ def receive(plan, rack, j, slot, e, base, back, place, acc, sums):
 
 @device
 def peer(plan, p, j):
-    """The node that sends to j in place p, or -1."""
+    """The node that sends to j in place p; if it does not, it leaves the wire empty."""
     i = np.int32(np.int32(j) - plan.tables[at(p, 0)])
-    i = np.int32(i + plan.n) if i < 0 else i
-    return i if lit(plan, p, i) else np.int32(-1)
+    return np.int32(i + plan.n) if i < 0 else i
 
 
 @device
 def place_of(plan, j, d):
     """The place in which j sends to d, see `rules.where`."""
     return np.int64(plan.tables[at(plan.place, d - j + plan.n + (2 * plan.n if j >= plan.half else 0))])
-
-
-@device
-def wire(plan, p, j, start):
-    """Where on the wire that begins at `start` is what node j gets in place p, or -1."""
-    i = peer(plan, p, j)
-    return np.int32(at((start + p) * plan.n, i)) if i >= 0 else np.int32(-1)
-
-
-@device
-def cell_at(plan, rack, x):
-    """The cell on the wire at x, if there is one."""
-    return rack.near64[at(plan.what, x)] if x >= 0 else _ALL
 
 
 @device
@@ -1364,7 +1370,7 @@ def place_in_turn(plan, base, turn):
 @device
 def sent_to(plan, rack, j, p, start, k, many):
     """The cell that node j gets in place p, k-th of many."""
-    return cell_at(plan, rack, wire(plan, p, j, start)) if k < many else _ALL
+    return rack.near64[at(plan.what, (start + p) * plan.n + peer(plan, p, j))] if k < many else _ALL
 
 
 @device
@@ -1396,11 +1402,10 @@ def place_about(plan, about):
 @device
 def note_cell(plan, j, slot, word, sums):
     """Add a cell that came to node j to the fingerprint, if there is one."""
-    if word != _ALL:
-        hop = np.int32(0) if end_of(plan, word) != np.int32(j) else np.int32(np.int32(2) - np.int32(word >> _63))
-        first, second = mixed(slot, event(flow_of(plan, word), j, hop))
-        sums[0] += first
-        sums[1] += second
+    hop = np.int32(0) if end_of(plan, word) != np.int32(j) else np.int32(np.int32(2) - np.int32(word >> _63))
+    first, second = mixed(slot, event(flow_of(plan, word), j, hop))
+    sums[0] += first if word != _ALL else _0
+    sums[1] += second if word != _ALL else _0
 
 
 @device
