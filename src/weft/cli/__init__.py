@@ -1,5 +1,7 @@
 """The command line, one file per command. A command's module is imported when it is called, so that help is quick."""
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -60,6 +62,8 @@ def main(tokens=None) -> int:
     """
     from weft.errors import MonitorTripped, WeftError
 
+    if tokens is None:
+        atexit.register(gc.freeze)  # no look for cycles on the way out, which takes a quarter of a second
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     _ready_streams()
     name = " ".join(["weft", *_words(tokens)])
