@@ -20,6 +20,7 @@ from weft import memory as limits
 from weft.checkpoint import Checkpoint
 from weft.engine import loop
 from weft.engine.ahead import compiling
+from weft.engine.wake import wake
 from weft.errors import TooLarge, Unusable, WeftError
 from weft.experiment import PROGRAM, Interrupted, Session, begin, deferred_interrupt, need
 from weft.units import show_size
@@ -35,6 +36,7 @@ INSTEAD = "leave it out, and the processor does the same"
 
 def find():
     """The GPU of this machine; a sentence if there is none that can be used."""
+    wake()
     try:
         from weft.engine.replicas import Cuda
     except ImportError as error:

@@ -9,6 +9,7 @@ import threading
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 
 FIRST = "weft run shoal poisson --nodes 64 --load 0.6"
 COMMANDS = {
@@ -66,6 +67,10 @@ def main(tokens=None) -> int:
         atexit.register(gc.freeze)  # no look for cycles on the way out, which takes a quarter of a second
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     _ready_streams()
+    if "--on=gpu" in tokens or ("--on", "gpu") in pairwise(tokens):
+        from weft.engine.wake import wake
+
+        wake()
     name = " ".join(["weft", *_words(tokens)])
     try:
         with _terminated():
