@@ -7,6 +7,7 @@ keeps the short name of its classes and, for those that are not weft's, where th
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -66,7 +67,8 @@ def class_of(description: dict, what: str) -> type:
     known = _own(what)
     if kind not in known:
         raise BadInput(f"a {what} must be one of {', '.join(known)}, not {kind!r}")
-    return known[kind]
+    found = known[kind]
+    return _load(what, found, FABRICS) if isinstance(found, str) else found
 
 
 def rebuild_call(data: dict) -> tuple:
@@ -83,10 +85,10 @@ def rebuild_call(data: dict) -> tuple:
 
 
 @cache
-def _own(what) -> dict[str, type]:
-    """Class by its name, of those that come with weft."""
+def _own(what) -> Mapping[Any, type | str]:
+    """Class by its name, of those that come with weft; of a fabric, what it is called, as each is slow to import."""
     if what == "fabric":
-        return {place.partition(":")[2]: _load("fabric", name, FABRICS) for name, place in FABRICS.items()}
+        return {place.partition(":")[2]: name for name, place in FABRICS.items()}
     return {cls.__name__: cls for cls in own_workloads().values()}
 
 

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from time import perf_counter, process_time
 
@@ -44,14 +44,15 @@ def run(fabric, workload, *, seed=0, until=None, memory=None, progress=None, che
     """
     check(fabric, workload)
     require(on in (None, "gpu"), "on", "gpu, or left out", on)
-    machine = None
+    machine, meanwhile = None, nullcontext()
     if on is not None:
         from weft import gpu
 
         machine = gpu.find()
+        meanwhile = gpu.ahead([fabric])
     progress = shown(progress)
     try:
-        with limits.limited(memory):
+        with limits.limited(memory), meanwhile:
             session = begin(fabric, workload, seed=seed, until=until, checkpoint=checkpoint)
             with deferred_interrupt() as interrupted:
                 watch = session.watch(progress, interrupted)

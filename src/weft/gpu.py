@@ -19,6 +19,8 @@ from typing import Any
 from weft import memory as limits
 from weft.checkpoint import Checkpoint
 from weft.engine import loop
+from weft.engine.ahead import compiling
+from weft.engine.wake import wake
 from weft.errors import TooLarge, Unusable, WeftError
 from weft.experiment import PROGRAM, Interrupted, Session, begin, deferred_interrupt, need
 from weft.units import show_size
@@ -34,6 +36,7 @@ INSTEAD = "leave it out, and the processor does the same"
 
 def find():
     """The GPU of this machine; a sentence if there is none that can be used."""
+    wake()
     try:
         from weft.engine.replicas import Cuda
     except ImportError as error:
@@ -48,6 +51,15 @@ def find():
 def room_of(fabric):
     """The module that carries a fabric on a device, or None."""
     return import_module(fabric.on_gpu) if fabric.on_gpu else None
+
+
+def ahead(fabrics):
+    """While the block runs, let other processes compile what the processor has to do for runs over these on a device.
+
+    This one compiles what the device does meanwhile, which takes as long.
+    """
+    rooms = [(room_of(fabric), fabric) for fabric in fabrics]
+    return compiling({k: v for room, fabric in rooms if hasattr(room, "ahead") for k, v in room.ahead(fabric).items()})
 
 
 def refusal(fabric, demand) -> str | None:
@@ -261,7 +273,7 @@ def on_gpu(jobs, todo, shares, found, progress) -> tuple[list, list[str]]:
     known = [k for k in todo if room_of(jobs[k].point.fabric) is not None]
     key = {k: repr(room_of(jobs[k].point.fabric).key(jobs[k].point.fabric)) for k in known}
     later = [(k, f"{type(jobs[k].point.fabric).__name__} runs on the processor") for k in todo if k not in key]
-    with _claims(jobs, known) as mine:
+    with _claims(jobs, known) as mine, ahead([jobs[k].point.fabric for k in mine]):
         later += [(k, "another process is at it") for k in known if k not in mine]
         shapes = ([k for k in mine if key[k] == shape] for shape in dict.fromkeys(key[k] for k in mine))
         later += _Stream(jobs, machine, watching).run(shapes)

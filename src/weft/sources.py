@@ -9,6 +9,7 @@ that lie beside them. Nothing is imported to find out. Libraries are not followe
 
 import ast
 import inspect
+import json
 import os
 import sys
 from collections.abc import Iterable
@@ -16,6 +17,9 @@ from functools import cache
 from hashlib import sha256
 from importlib.machinery import PathFinder
 from pathlib import Path
+from threading import get_ident
+
+from weft.cache import folder
 
 PROSE = {".md", ".rst", ".txt", ".pyc", ".ipynb", ".typed", ""}  # beside a module, but nothing it computes with
 LOOP = "weft.engine.loop"  # every run goes through it
@@ -27,7 +31,7 @@ def files(modules: Iterable[str]) -> dict[str, Path]:
     asked = list(dict.fromkeys(modules))
     folders = [path.parent for name in asked if "." not in name and (path := _locate(name))]
     roots = {"weft", *(name.partition(".")[0] for name in asked)}
-    waiting, seen = list(asked), set()
+    waiting, seen, beside = list(asked), set(), set()
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -38,12 +42,14 @@ def files(modules: Iterable[str]) -> dict[str, Path]:
             continue
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         found[f"{package.replace('.', '/')}/{path.name}"] = path
-        if package:
+        if package and path.parent not in beside:
+            beside.add(path.parent)
             found |= {f"{package.replace('.', '/')}/{tail}": item for tail, item in _data(path.parent)}
         waiting += _imports(name, path, path.stat().st_mtime_ns)
         parent = _locate(package) if package and package != name else None
         if parent is not None:  # it is run on the way to the module, which takes nothing from it unless it says so
             found[f"{package.replace('.', '/')}/{parent.name}"] = parent
+    _keep_parsed()
     return dict(sorted(found.items()))
 
 
@@ -143,13 +149,59 @@ def _data(folder: Path):
 @cache
 def _imports(name: str, path: Path, stamp: int) -> tuple[str, ...]:
     """The modules that a file imports, at its top or inside its functions; `stamp` is when it was written."""
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    package, text = name if path.name == "__init__.py" else name.rpartition(".")[0], path.read_bytes()
+    key = sha256(b"\0".join([_own_text(), package.encode(), text])).hexdigest()
+    parsed = _parsed()
+    if key not in parsed:
+        parsed[key] = _named(text, package)
+        _new.add(key)
+    return tuple(parsed[key])
+
+
+def _named(text: bytes, package: str) -> list[str]:
+    """The modules that the text of a module of this package imports."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             up = package.split(".")[: 1 - node.level or None] if node.level else []
             base = ".".join([*up, *([node.module] if node.module else [])])
             found += [base, *(f"{base}.{alias.name}" for alias in node.names)]  # what is no module is not found later
-    return tuple(dict.fromkeys(found))
+    return list(dict.fromkeys(found))
+
+
+# To parse all files behind a fabric takes a third of a second: what each imports is kept on disk, by its hash.
+MOST_TEXTS = 2000  # of which it is kept; the oldest go
+_new: set[str] = set()  # hashes of texts of which it is not on disk yet
+
+
+@cache
+def _own_text() -> bytes:
+    """This module, which decides what counts as an import."""
+    return Path(__file__).read_bytes()
+
+
+@cache
+def _parsed() -> dict[str, list[str]]:
+    """What texts import, by their hashes, as far as it was on disk."""
+    try:
+        known = json.loads((folder("imports") / "known.json").read_text())
+    except (OSError, ValueError):  # nobody has written it; or it is damaged
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _keep_parsed() -> None:
+    """Write what was found out; of two who do so at a time one is forgotten."""
+    if not _new:
+        return
+    _new.clear()
+    known = dict(list(_parsed().items())[-MOST_TEXTS:])
+    place = folder("imports")
+    fresh = place / f"{os.getpid()}.{get_ident()}"
+    try:
+        fresh.write_text(json.dumps(known))
+        os.replace(fresh, place / "known.json")
+    except OSError:  # a disk that is full
+        fresh.unlink(missing_ok=True)

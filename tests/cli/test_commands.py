@@ -171,3 +171,23 @@ def test_a_picture_that_cannot_be_drawn_is_said_before_a_sweep_runs(weft, tmp_pa
 def test_what_was_not_given_is_named_as_help_names_it(weft):
     assert weft("stress")[::2] == (2, "weft stress: STUDY must be given a value\n")
     assert weft("sweep")[::2] == (2, "weft sweep: --study must be given a value\n")
+
+
+def test_a_run_imports_no_other_fabric():
+    text = (
+        "import sys\nfrom weft.cli import main\n"
+        "main('run shoal poisson --nodes 4 --load 0.5 --flows 2 --quiet'.split())\n"
+        "print(sorted(name for name in sys.modules if name.startswith('weft.fabrics.') and name.count('.') == 2))"
+    )
+    said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "['weft.fabrics.base', 'weft.fabrics.shoal']"
+
+
+def test_a_command_does_not_look_for_cycles_on_its_way_out():
+    """What is left is not looked through again: that took longer than many a run."""
+    text = (
+        "import atexit, gc, sys\nfrom weft.cli import main\nsys.argv = ['weft', '--version']\nmain()\n"
+        "before = gc.get_freeze_count()\natexit._run_exitfuncs()\nprint(before, gc.get_freeze_count() > 1000)"
+    )
+    said = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[1:] == ["0 True"]

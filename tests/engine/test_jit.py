@@ -55,6 +55,46 @@ def test_an_edited_helper_elsewhere_changes_where_a_kernel_is_kept(tmp_path):
     assert edited.startswith("3 ") and edited.split()[1] != first.split()[1]
 
 
+def test_what_files_import_is_found_on_disk_and_anew_when_it_is_not_there(tmp_path, monkeypatch):
+    from weft.fabrics.shoal.gpu import racks
+
+    def listed():
+        sources._imports.cache_clear()
+        sources._parsed.cache_clear()
+        return list(sources.files([racks.__name__]))
+
+    place = tmp_path / "imports"
+    parsed, named = [], sources._named
+    monkeypatch.setattr(sources, "folder", lambda name: place)
+    monkeypatch.setattr(sources, "_named", lambda *given: parsed.append(given) or named(*given))
+    everything = listed()  # nothing can be kept: there is no such folder
+    assert len(parsed) > 50 and "weft/fabrics/shoal/gpu/racks.py" in everything
+    place.mkdir()
+    assert listed() == everything
+    parsed.clear()
+    assert listed() == everything and parsed == [] and len(list(place.iterdir())) == 1
+    for damage in ("", "[]", "{"):
+        (place / "known.json").write_text(damage)
+        assert listed() == everything and len(parsed) > 50
+        parsed.clear()
+
+
+def test_an_import_that_is_added_is_seen_though_the_file_is_as_long_and_as_old_as_before(tmp_path, monkeypatch):
+    (tmp_path / "one.py").write_text("")
+    (tmp_path / "two.py").write_text("")
+    script = tmp_path / "script.py"
+    monkeypatch.setattr(sources, "folder", lambda name: tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    for which in ("one", "two"):
+        script.write_text(f"import {which}")
+        os.utime(script, (1e9, 1e9))
+        sources._imports.cache_clear()
+        sources._parsed.cache_clear()
+        found.append(sorted(sources.files(["script"])))
+    assert found == [["/one.py", "/script.py"], ["/script.py", "/two.py"]]
+
+
 def test_the_cache_is_apart_for_checked_indices(monkeypatch):
     jit.cache_folder.cache_clear()
     plain = jit.cache_folder("weft.engine.random")

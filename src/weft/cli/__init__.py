@@ -1,5 +1,7 @@
 """The command line, one file per command. A command's module is imported when it is called, so that help is quick."""
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -7,6 +9,7 @@ import threading
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 
 FIRST = "weft run shoal poisson --nodes 64 --load 0.6"
 COMMANDS = {
@@ -60,8 +63,14 @@ def main(tokens=None) -> int:
     """
     from weft.errors import MonitorTripped, WeftError
 
+    if tokens is None:
+        atexit.register(gc.freeze)  # no look for cycles on the way out, which takes a quarter of a second
     tokens = sys.argv[1:] if tokens is None else list(tokens)
     _ready_streams()
+    if "--on=gpu" in tokens or ("--on", "gpu") in pairwise(tokens):
+        from weft.engine.wake import wake
+
+        wake()
     name = " ".join(["weft", *_words(tokens)])
     try:
         with _terminated():

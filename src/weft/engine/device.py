@@ -19,7 +19,7 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from weft.engine import bits
-from weft.engine.jit import cache_folder, counted
+from weft.engine.jit import cache_folder, counted, undisturbed
 
 THREADS = 1024  # of a block at most; a larger rack has several nodes a thread
 REGISTERS = 65536  # of a multiprocessor, shared by the threads of a block …
@@ -521,19 +521,22 @@ def close_by() -> int:
 
 
 def launch(kernel, blocks: int, threads: int, close: int, *args) -> None:
-    """Launch a kernel in so many blocks of so many threads, with so many bytes close by."""
-    if close > CLOSE and kernel not in _ASKED:  # a device wants to be asked
-        from numba.cuda.cudadrv.driver import binding, driver
+    """Launch a kernel in so many blocks of so many threads, with so many bytes close by; with no block, compile it."""
+    if kernel not in _READY and not SIMULATED:
+        with undisturbed():
+            made = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
+        if close > CLOSE:  # a device wants to be asked
+            from numba.cuda.cudadrv.driver import binding, driver
 
-        made = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
-        what = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        handle = made._codelibrary.get_cufunc().handle
-        driver.cuKernelSetAttribute(what, close, handle, cuda.get_current_device().id)
-        _ASKED.add(kernel)
-    kernel[blocks, threads, 0, close](*args)
+            what = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            handle = made._codelibrary.get_cufunc().handle
+            driver.cuKernelSetAttribute(what, close, handle, cuda.get_current_device().id)
+        _READY.add(kernel)
+    if blocks > 0:
+        kernel[blocks, threads, 0, close](*args)
 
 
-_ASKED: set = set()  # kernels that may have more close by than CLOSE
+_READY: set = set()  # kernels that are compiled, and may have close by what they need
 
 
 def threads_of(ports: int) -> int:

@@ -109,6 +109,7 @@ class Group:
         self.machine, self.limit = machine, min(SLOTS, self.most)
         self.rows = rows or len(runs)  # places for runs
         self.common, self.blocks = self.lay_out(runs[0])
+        machine.launch(self.kernels, self.common, self.blocks, np.zeros(0, np.int64))  # of no run: compile, if need be
         for number, run in enumerate(runs):
             self.enter(run, number)
 

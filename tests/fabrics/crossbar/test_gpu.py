@@ -11,7 +11,7 @@ import pytest
 import weft
 from weft import Bernoulli, Crossbar, Poisson, Study
 from weft.engine.replicas import Loop
-from weft.fabrics.crossbar.gpu.switches import refusal
+from weft.fabrics.crossbar.gpu.switches import ahead, refusal
 from weft.workload.traffic import Multicast
 
 ROOT = Path(__file__).parents[3]
@@ -48,6 +48,26 @@ def test_a_run_on_a_device_says_all_that_one_on_the_processor_says(machine, work
     assert there.notes == here.notes
     for name, values in here.observation.samples.items():
         np.testing.assert_array_equal(values, there.observation.samples[name])
+
+
+@pytest.mark.parametrize(
+    ("kind", "workload"),
+    [({}, FEW), ({"scheduler": "pim"}, FEW), ({"scheduler": "drrm"}, Poisson(load=0.6, flows=9)),
+     ({"buffers": "gcq"}, FEW), ({"buffers": "oq"}, Poisson(load=0.6, flows=9))],
+)  # fmt: skip
+def test_what_is_compiled_ahead_is_what_a_run_needs(machine, kind, workload):
+    switch = Crossbar(ports=8, **kind)
+    weft.run(switch, workload, on="gpu")
+    ((part, kernels),) = ahead(switch).items()
+    signatures = [list(kernel.signatures) for kernel in kernels]
+    part()
+    assert signatures == [list(kernel.signatures) for kernel in kernels] and all(signatures)
+
+
+def test_nothing_is_compiled_ahead_for_what_a_device_does_not_carry():
+    assert [ahead(Crossbar(ports=8, **kind)) for kind in ({"scheduler": "mwm"}, {"buffers": "load-balanced"})] == [
+        {}
+    ] * 2
 
 
 def test_a_study_over_loads_seeds_and_schedulers_has_the_same_runs_and_says_what_stayed(machine):

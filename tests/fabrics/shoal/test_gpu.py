@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -155,6 +156,50 @@ def test_a_rack_that_does_not_fit_the_device_runs_on_the_processor_and_says_so(m
     assert there.observation.fingerprint == weft.run(Shoal(nodes=8), FEW).observation.fingerprint
     ran = Study(fabrics=[Shoal(nodes=8)], workloads=[FEW]).run(tmp_path, on="gpu")
     assert "1 of 1 runs: a rack needs" in ran.notes[0]
+
+
+def test_what_is_compiled_ahead_is_what_a_run_needs(machine):
+    weft.run(Shoal(nodes=16), FEW, seed=2, on="gpu")
+    parts = device_racks.ahead(Shoal(nodes=16))
+    for part, kernels in parts.items():
+        signatures = [list(kernel.signatures) for kernel in kernels]
+        part()
+        assert signatures == [list(kernel.signatures) for kernel in kernels] and all(signatures)
+    assert device_racks.ahead(Shoal(nodes=8, rules="released")) == {}
+
+
+def test_what_the_processor_needs_is_compiled_while_a_device_carries_a_run(machine, monkeypatch):
+    begun = []
+
+    @contextmanager
+    def compiling(parts):
+        begun.append(set(parts))
+        yield
+        begun.append("end")
+
+    launch = machine.launch
+    monkeypatch.setattr(gpu, "compiling", compiling)
+    monkeypatch.setattr(machine, "launch", lambda *given: begun.append("launch") or launch(*given))
+    whole = [{device_racks.move_one, device_racks.carry_one}, "launch", "end"]
+    weft.run(Shoal(nodes=8), FEW, on="gpu")
+    assert list(dict.fromkeys(map(str, begun))) == list(map(str, whole))
+    begun.clear()
+    Study(fabrics=[Shoal(nodes=8), Ideal(nodes=8)], workloads=[FEW]).run(on="gpu")
+    assert list(dict.fromkeys(map(str, begun))) == list(map(str, whole))
+
+
+def test_the_kernel_of_a_device_is_compiled_before_a_rack_is_laid_out_for_it(machine, monkeypatch):
+    from weft.fabrics.shoal.gpu import convert
+
+    seen, launch, load = [], machine.launch, convert.load
+    monkeypatch.setattr(
+        machine, "launch", lambda kernels, common, blocks, stops: seen.append(len(stops)) or launch(
+            kernels, common, blocks, stops
+        )
+    )  # fmt: skip
+    monkeypatch.setattr(convert, "load", lambda *given: seen.append("laid out") or load(*given))
+    weft.run(Shoal(nodes=8), FEW, on="gpu")
+    assert seen[:3] == [0, "laid out", 1]
 
 
 def test_a_driver_that_is_too_old_is_named(monkeypatch):

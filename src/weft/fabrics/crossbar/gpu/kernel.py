@@ -17,6 +17,7 @@ from weft.engine.device import (
     row_of,
     threads_of,
 )
+from weft.engine.device import launch as start
 from weft.engine.jit import kernel
 from weft.fabrics.crossbar.gpu.state import ACC, ADDED, LONGEST, MEMORY, PEAK, Common, Switches
 from weft.fabrics.crossbar.gpu.text import advance
@@ -101,7 +102,7 @@ def _on_device(numbers: tuple, near: int):
 def launch(common, switches, stops) -> None:
     """Let the switches on a device advance to their stops."""
     carry = _on_device(tuple(int(one) for one in common), switches.near.shape[1])
-    carry[len(stops), threads_of(common.n)](switches, cuda.to_device(stops))
+    start(carry, len(stops), threads_of(common.n), 0, switches, cuda.to_device(stops))
 
 
 def launch_loop(common, switches, stops, rng) -> None:

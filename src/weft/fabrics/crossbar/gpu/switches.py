@@ -7,14 +7,15 @@ import numpy as np
 from weft.engine import loop, replicas
 from weft.engine.replicas import Replica
 from weft.errors import TooLarge
+from weft.fabrics.crossbar import kernel as processor
 from weft.fabrics.crossbar import layout
-from weft.fabrics.crossbar.fabric import EMULATING
+from weft.fabrics.crossbar.fabric import EMULATING, MATCHED, Crossbar
 from weft.fabrics.crossbar.gpu import kernel
 from weft.fabrics.crossbar.gpu import state as dev
 from weft.fabrics.crossbar.gpu.state import Shape, Switches
 from weft.fabrics.crossbar.run import CrossbarRun
 from weft.fabrics.crossbar.state import Level
-from weft.workload.traffic import Cells
+from weft.workload.traffic import Bernoulli, Cells
 
 NOUN = "switch"
 AT_ONCE = 8  # switches on a device for each of its multiprocessors
@@ -46,6 +47,38 @@ def key(fabric) -> tuple:
         fabric.group, fabric.inner, fabric.output, fabric.phases, fabric.crossings, fabric.memory_cycles,
         fabric.pipeline,
     )  # fmt: skip
+
+
+def ahead(fabric) -> dict:
+    """What the processor will have to do for a switch on a device: the functions that do so, and the kernel of each.
+
+    A run that has ended there is one of the processor again, ready to go on.
+    """
+    if fabric.buffers == "load-balanced" or fabric.algorithm in (*ONE_AFTER_ANOTHER, "eslip"):
+        return {}
+    if fabric.buffers == "voq" and fabric.algorithm == "islip" and fabric.iterations == 1 and fabric.ports <= 64:
+        return {carry_sprint: (processor.sprint,)}  # unless the traffic needs another: that is not known yet
+    return {carry_matched: (processor.matched,)} if fabric.buffers in MATCHED else {carry_staged: (processor.staged,)}
+
+
+def carry_sprint() -> None:
+    """Have the fast kernel, which carries the least switch under uniform cells."""
+    _compile(Crossbar(ports=2))
+
+
+def carry_matched() -> None:
+    """Have the kernel of buffers that need a matching."""
+    _compile(Crossbar(ports=2, scheduler="pim"))
+
+
+def carry_staged() -> None:
+    """Have the kernel of buffers that need none."""
+    _compile(Crossbar(ports=2, buffers="oq"))
+
+
+def _compile(switch) -> None:
+    cells = Bernoulli(load=0.5, slots=1).draw(nodes=2, link=switch.link, seed=0)
+    switch.prepare(cells).compile()
 
 
 class DeviceSwitch(Replica, CrossbarRun):

@@ -9,12 +9,14 @@ from weft.engine.device import THREADS
 from weft.engine.replicas import Replica
 from weft.errors import TooLarge
 from weft.fabrics.shoal import columns as col
+from weft.fabrics.shoal import kernel as fast
 from weft.fabrics.shoal.arrays import WINDOW
 from weft.fabrics.shoal.gpu import convert, kernel
 from weft.fabrics.shoal.gpu import state as dev
 from weft.fabrics.shoal.gpu.state import Shape, blank, lay_out, racks_of
 from weft.fabrics.shoal.kernel import REBASE
 from weft.fabrics.shoal.rack import RackRun
+from weft.workload.flows import Flows
 
 NOUN = "rack"
 SEATS, POOL = 64, 1024  # of a node at first
@@ -63,6 +65,37 @@ def key(fabric) -> tuple:
         fabric.nodes, fabric.lanes, fabric.travel, fabric.rounds.order, fabric.ready_queues, fabric.age_interval,
         fabric.sharing, fabric.values,
     )  # fmt: skip
+
+
+def ahead(fabric) -> dict:
+    """What the processor will have to do for a rack on a device: functions that do so, and the kernels that each calls.
+
+    It has to be put there before the first slot, and fetched after the last, when a core carries the last flows.
+    """
+    if fabric.rules != "paper" or fabric.needs_plain:
+        return {}
+    return {move_one: (convert._load, convert._store), carry_one: (fast.advance, fast.inspect)}
+
+
+def move_one() -> None:
+    """Bring a rack of two nodes into the arrays of a device, and back; its kernels are those of all racks."""
+    run = DeviceRack.of(_least())
+    shape = common_shape([run])
+    one = blank(run.plan, shape)
+    convert.load(run.plan, run.state, shape, one)
+    convert.store(run.plan, one, shape)
+
+
+def carry_one() -> None:
+    """Have the kernels that carry a rack here."""
+    _least().compile()
+
+
+def _least() -> RackRun:
+    from weft.fabrics.shoal.fabric import Shoal
+
+    rack = Shoal(nodes=2)
+    return rack.prepare(Flows.of(nodes=2, src=[0], dst=[1], size=[1], start=[0]))
 
 
 class DeviceRack(Replica, RackRun):
