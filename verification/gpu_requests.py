@@ -254,7 +254,18 @@ def requests(run, slots, advance):
     arrays = sorted((block, layout.starts[name], name) for name, block in inside.items())
     arrays += [(FAR.index(name), 0, name) for name in FAR if name not in layout.within.values()]
     close = np.zeros(16 * plan.apart, np.uint64), np.zeros(24 * plan.apart, np.uint32)
-    blocks = one.u64, one.u32, one.leave, one.leave4, one.flows, one.near64, one.near32, one.few, one.counted, np.zeros(1, np.int32)
+    blocks = (
+        one.u64,
+        one.u32,
+        one.leave,
+        one.leave4,
+        one.flows,
+        one.near64,
+        one.near32,
+        one.few,
+        one.counted,
+        np.zeros(1, np.int32),
+    )
     rack = Noted(*blocks, *close, np.zeros((NOTES, 2), np.uint64), np.zeros(1, np.int64))
     sums = np.zeros((len(arrays), 3), np.int64)
     acc = advance(plan, rack, slots, np.array([(block, at) for block, at, _ in arrays]), sums)

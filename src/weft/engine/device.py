@@ -84,6 +84,11 @@ def wait_until(array, k, least):
     """Wait until the k-th int32 is that large, counted on beyond its largest."""
 
 
+def nanoseconds():
+    """What the device's clock says; nothing where there is none."""
+    return np.int64(0)
+
+
 def some_of(flag):
     """Whether it holds for one of the 32 threads that are asked together."""
     return flag
@@ -239,6 +244,14 @@ def _at_on_cuda(typingctx, start, k):
         return builder.zext(builder.call(same, [_sum32(builder, args)]), ir.IntType(64))
 
     return types.int64(start, k), codegen
+
+
+def _nanoseconds_on_cuda(typingctx):
+    def codegen(context, builder, signature, args):
+        read = ir.InlineAsm(ir.FunctionType(ir.IntType(64), []), "mov.u64 $0, %globaltimer;", "=l", True)
+        return builder.call(read, [])
+
+    return types.int64(), codegen
 
 
 def _word_at(context, builder, signature, args):
@@ -461,10 +474,9 @@ class Target(NamedTuple):
 def loop() -> Target:
     """A loop over threads on the processor."""
     as_here = (
-        add_to, row_of, set_in, set_far, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, here, some_still,
-        tell, wait_until,
-        first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, soon, once, put_once, both,
-        put_both, settled,
+        add_to, row_of, set_in, set_far, clear_in, most_in, barrier, in_turn, all_of, vote, some_of, some_here, here,
+        some_still, tell, wait_until, first_of, lane, lanes, from_lane, union_of, most_of, wipe, of, soon, once,
+        put_once, both, put_both, settled,
     )  # fmt: skip
     same = {one: counted(one) for one in as_here}
     same |= {lowest_bit: bits.lowest, lowest_bit32: bits.lowest, set_bits: bits.population}
@@ -563,6 +575,7 @@ def on_cuda() -> Target:
     if SIMULATED:
         bit_of, count_of, index, row = lowest_bit, set_bits, at, row_of  # type: Any, Any, Any, Any
         short_bit_of = lowest_bit32
+        clock = jit(nanoseconds)
         union, most, wait, show = jit(union_of), jit(most_of), jit(_wait_simulated), jit(_tell_simulated)
         sum_of, pair, put_pair, fixed = jit(of), jit(both), jit(put_both), jit(settled)
         left, right, prefetch, read, write = jit(up), jit(down), jit(soon), jit(once), jit(put_once)
@@ -573,6 +586,7 @@ def on_cuda() -> Target:
         bit_of, count_of, short_bit_of = jit(_lowest_on_cuda), jit(_set_on_cuda), jit(_lowest32_on_cuda)
         index, row = on_device(_at_on_cuda), on_device(_row_on_cuda)
         union, most = on_device(_union_on_cuda), on_device(_most_of_on_cuda)
+        clock = on_device(_nanoseconds_on_cuda)
         seen, shown = on_device(_seen_on_cuda), on_device(_show_on_cuda)
 
         @jit
@@ -595,8 +609,8 @@ def on_cuda() -> Target:
         add_to: jit(_add_on_cuda), set_in: jit(_set_in_on_cuda), set_far: mark, clear_in: jit(_clear_in_on_cuda),
         all_of: jit(_all_on_cuda), vote: jit(_vote_simulated if SIMULATED else _vote_on_cuda),
         **{one: jit(one if SIMULATED else there) for one, there in _TOGETHER.items()},
-        tell: show, wait_until: wait, union_of: union, most_of: most, most_in: jit(_most_on_cuda), barrier: jit(_barrier_on_cuda),
-        in_turn: jit(_in_turn_on_cuda), of: sum_of, both: pair, put_both: put_pair,
+        nanoseconds: clock, tell: show, wait_until: wait, union_of: union, most_of: most, most_in: jit(_most_on_cuda),
+        barrier: jit(_barrier_on_cuda), in_turn: jit(_in_turn_on_cuda), of: sum_of, both: pair, put_both: put_pair,
         settled: fixed, up: left, down: right, soon: prefetch, once: read, put_once: write,
         lowest_bit: bit_of, lowest_bit32: short_bit_of, set_bits: count_of, at: index, row_of: row, bits.lowest: bit_of,
         bits.population: count_of, bits.either: jit(_either),

@@ -5,7 +5,7 @@ them: `Cuda` on a GPU, or in Numba's simulator of one; `Loop`, for tests, on the
 """
 
 from collections.abc import Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -104,12 +104,16 @@ class Group:
 
     kernels: ClassVar[Any]  # the module whose `launch` and `launch_loop` let them advance
     most: int = LIMIT  # slots of a launch
+    timed: ClassVar[bool] = False  # whether the kernel itself looks at the clock of a device that has one
+    kept: ClassVar[int] = 0  # bytes of the device's last cache for what is looked at often, and said to be
 
     def __init__(self, runs: Sequence, machine, rows: int | None = None):
         self.machine, self.limit = machine, min(SLOTS, self.most)
         self.rows = rows or len(runs)  # places for runs
+        machine.keep(self.kept)
         self.common, self.blocks = self.lay_out(runs[0])
-        machine.launch(self.kernels, self.common, self.blocks, np.zeros(0, np.int64))  # of no run: compile, if need be
+        nothing = np.zeros(0, np.int64)
+        machine.launch(self.kernels, self.common, self.blocks, nothing, 0.0)  # of no run: compile, if need be
         for number, run in enumerate(runs):
             self.enter(run, number)
 
@@ -154,21 +158,27 @@ class Group:
         raise NotImplementedError  # derived classes say it
 
     def step(self, stops: dict) -> tuple[dict, float]:
-        """Let the runs that are named take a stride towards their stops (ps); says why each ended, and seconds."""
+        """Let the runs that are named take a stride towards their stops (ps); says why each ended, and seconds.
+
+        A launch takes so long and no longer. By the clock, each run goes on until then; else all take as many slots,
+        and those of which a slot takes less time wait for the others.
+        """
         targets, wanted = np.zeros(self.rows, np.int64), {}
+        seconds, by_clock = max(LAUNCH, EACH * len(stops)), self.timed and self.machine.clock
+        limit = self.most if by_clock else self.limit
         for run, stop in stops.items():
             wanted[run] = self.target(run, stop)
             self.skip(run, wanted[run])
-            targets[run.number] = min(wanted[run], run.slot + self.limit)
+            targets[run.number] = min(wanted[run], run.slot + limit)
         before, began = {run: run.slot for run in stops}, perf_counter()
-        self.machine.launch(self.kernels, self.common, self.blocks, targets)
+        self.machine.launch(self.kernels, self.common, self.blocks, targets, seconds)
         seen = self.look()
         took = perf_counter() - began
         whys = {run: self.ended(run, seen, wanted[run]) for run in stops}
         for run in stops:
             run.fresh = False
-        if max((run.slot - before[run] for run in stops), default=0) >= self.limit:
-            aim = max(LAUNCH, EACH * len(stops)) / max(took, 1e-6)
+        if not by_clock and max((run.slot - before[run] for run in stops), default=0) >= self.limit:
+            aim = seconds / max(took, 1e-6)
             self.limit = int(min(max(self.limit * min(max(aim, 0.5), 2), 16), self.most, LIMIT))
         return whys, took
 
@@ -196,9 +206,13 @@ class Loop:
         return common
 
     processors = 2  # how many runs it works on at a time
+    clock = False
 
     def free(self):
         return 1 << 30
+
+    def keep(self, count):
+        pass
 
     def put(self, array, number, values, start=0):
         array[number, start : start + len(values)] = values
@@ -216,12 +230,14 @@ class Loop:
     def profiled(self):
         yield
 
-    def launch(self, kernels, common, blocks, stops):
+    def launch(self, kernels, common, blocks, stops, seconds):
         kernels.launch_loop(common, blocks, stops, self.rng)
 
 
 class Cuda:
     """An NVIDIA GPU, or Numba's simulator of one."""
+
+    clock = not SIMULATED
 
     def __init__(self):
         self.cuda = cuda
@@ -232,6 +248,14 @@ class Cuda:
     def free(self) -> int:
         """Bytes of its memory that nobody uses."""
         return (1 << 30) if SIMULATED else int(self.cuda.current_context().get_memory_info()[0])
+
+    def keep(self, count: int) -> None:
+        """Set so many bytes of the last cache aside for what kernels say is to be kept, if it can be divided."""
+        if not SIMULATED:
+            from numba.cuda.cudadrv.driver import binding, driver
+
+            with suppress(Exception):  # Numba's, of a device whose cache cannot
+                driver.cuCtxSetLimit(binding.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE, count)
 
     def zeros(self, shape, kind):
         out = self.cuda.device_array(shape, kind)
@@ -270,6 +294,6 @@ class Cuda:
             with cuda.profiling():
                 yield
 
-    def launch(self, kernels, common, blocks, stops):
-        kernels.launch(common, blocks, stops)
+    def launch(self, kernels, common, blocks, stops, seconds):
+        kernels.launch(common, blocks, stops, seconds)
         cuda.synchronize()

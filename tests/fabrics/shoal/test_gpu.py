@@ -13,11 +13,13 @@ import pytest
 
 import weft
 from weft import Ideal, Poisson, Shoal, Study, gpu
+from weft.engine import loop
 from weft.engine.replicas import Loop
 from weft.errors import BadInput, Unusable
+from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.gpu import racks as device_racks
 from weft.fabrics.shoal.gpu.racks import DeviceRack, Group, refusal
-from weft.fabrics.shoal.gpu.state import MOST_VISITS
+from weft.fabrics.shoal.gpu.state import MOST_VISITS, SLOT
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "verification"))
@@ -47,6 +49,54 @@ def test_drawn_racks_with_many_pairs_at_every_node_are_the_same():
     for seed in range(15):
         found, rack = gpu_racks.check(rng, Loop(seed), 48, 1500)
         assert not found, f"{found}: {rack}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_racks_whose_epochs_are_counted_anew_between_launches_are_the_same(seed):
+    rng, counted = np.random.default_rng(seed), 0
+    while counted < 3:
+        n = int(rng.integers(2, 10))
+        rack = Shoal(nodes=n, channels=int(rng.integers(1, n)), feedback=int(rng.integers(1, 4)))
+        flows = Poisson(load=float(rng.uniform(0.3, 1.2)), flows=80, sizes="pareto")
+        flows = flows.draw(nodes=n, link=rack.link, seed=seed)
+        run = DeviceRack.of(rack.prepare(flows))
+        group, whole = Group([run], Loop(seed)), gpu_racks.to_slot(rack.prepare(flows), 1 << 40)
+        while run.finished < run.total:
+            group.limit = 1024
+            group.step({run: 1 << 60})
+        assert gpu_racks.differences(run.back(), whole) == []
+        counted += run.tally[col.BASE] > 0
+
+
+class Clocked(Loop):
+    """A machine on which launches end by the clock: each run stops where it happens to be."""
+
+    clock = True
+
+    def launch(self, kernels, common, blocks, stops, seconds):
+        reached = blocks.counted[:, SLOT]
+        if len(stops):
+            self.asked.append((max(stops - reached), seconds))
+            stops = np.minimum(stops, reached + self.rng.integers(1, 400, len(stops)))
+        super().launch(kernels, common, blocks, stops, seconds)
+
+
+def test_runs_that_a_clock_stops_at_different_slots_go_on_from_there():
+    rack, machine = Shoal(nodes=8), Clocked(0)
+    machine.asked = []
+    runs = [rack.prepare(replace(FEW, load=load).draw(nodes=8, link=rack.link, seed=1)) for load in (0.1, 1.5)]
+    placed = [DeviceRack.of(run) for run in runs]
+    group, slots = Group(placed, machine), set()
+    while left := [run for run in placed if run.finished < run.total]:
+        whys, _ = group.step(dict.fromkeys(left, 1 << 60))
+        assert set(whys.values()) <= {loop.PAUSED, loop.DONE}
+        slots.add(placed[0].slot - placed[1].slot)
+    assert len(slots) > 3, "they must have stopped apart, or this asks nothing"
+    assert {slots for slots, _ in machine.asked} == {group.most}, "by the clock no launch is cut short by slots"
+    assert all(seconds >= 0.1 for _, seconds in machine.asked)
+    for one, other in zip(placed, runs, strict=True):
+        whole = gpu_racks.to_slot(rack.prepare(other.demand), 1 << 40)
+        assert gpu_racks.differences(one.back(), whole) == []
 
 
 @pytest.mark.parametrize(("threads", "each"), [(1024, 39), (16, 3 * 39)])
@@ -192,11 +242,7 @@ def test_the_kernel_of_a_device_is_compiled_before_a_rack_is_laid_out_for_it(mac
     from weft.fabrics.shoal.gpu import convert
 
     seen, launch, load = [], machine.launch, convert.load
-    monkeypatch.setattr(
-        machine, "launch", lambda kernels, common, blocks, stops: seen.append(len(stops)) or launch(
-            kernels, common, blocks, stops
-        )
-    )  # fmt: skip
+    monkeypatch.setattr(machine, "launch", lambda *given: seen.append(len(given[3])) or launch(*given))
     monkeypatch.setattr(convert, "load", lambda *given: seen.append("laid out") or load(*given))
     weft.run(Shoal(nodes=8), FEW, on="gpu")
     assert seen[:3] == [0, "laid out", 1]

@@ -99,8 +99,8 @@ def _on_device(numbers: tuple, near: int):
     return on_device(side_by_side, __name__, names, min(registers_of(threads_of(numbers[0])), 64))
 
 
-def launch(common, switches, stops) -> None:
-    """Let the switches on a device advance to their stops."""
+def launch(common, switches, stops, seconds) -> None:
+    """Let the switches on a device advance to their stops, however many seconds that takes."""
     carry = _on_device(tuple(int(one) for one in common), switches.near.shape[1])
     start(carry, len(stops), threads_of(common.n), 0, switches, cuda.to_device(stops))
 

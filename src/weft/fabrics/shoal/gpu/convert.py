@@ -34,7 +34,7 @@ def make_common(plan, shape: Shape) -> Common:
     tables = [plan.shift, plan.first, plan.last, mirror, plan.place, plan.late]
     named = dict(zip(Common._fields, given, strict=False))
     named |= dict(
-        rest=int(rested_by(plan.numbers, 0)), seats=shape.seats, room=shape.pool, window=shape.window,
+        rest=int(rested_by.py_func(plan.numbers, 0)), seats=shape.seats, room=shape.pool, window=shape.window,
         reserve=shape.reserve, queues=w * row, air=air,
         all_lit=int(dark[0]) if len(dark) else w, quick=quick, apart=threads_of(n),
         tables=np.concatenate(tables).astype(np.int32),
@@ -305,8 +305,7 @@ def _bits(early, h, out, g, window, want):
 def store(plan, one: Racks, shape: Shape) -> FastState:
     """The run as the fast kernel has it."""
     out: View = dev.view_of(plan, shape, one)
-    n, w, row = int(plan.numbers[col.N]), len(plan.shift), int(plan.numbers[col.ROW])
-    depth, flows, queues = int(plan.numbers[col.DEPTH]), len(plan.src), w * row
+    n, depth, flows = int(plan.numbers[col.N]), int(plan.numbers[col.DEPTH]), len(plan.src)
     words = out.used.reshape(-1, n).tolist()
     tops = [[64 * x + word.bit_length() if word else 0 for word in line] for x, line in enumerate(words)]
     most = np.max(tops, axis=0)  # 1 + the highest seat of each node

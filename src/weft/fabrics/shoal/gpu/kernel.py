@@ -6,14 +6,15 @@ import numpy as np
 from numba import cuda, int32, uint32, uint64
 
 from weft.engine.device import (
-    GROUPS, add_to, close_by, compiled, device, lanes, loop, registers_of, row_of, settled, some_of, tell, threads_of,
+    GROUPS, add_to, close_by, compiled, device, lanes, loop, nanoseconds, registers_of, row_of, settled, some_of,
+    tell, threads_of,
 )  # fmt: skip
 from weft.engine.device import launch as start
 from weft.engine.device import on_device as device_kernel
 from weft.engine.jit import kernel
 from weft.fabrics.shoal.gpu.state import (
     ACC, BASE, DELIVERED, FINISHED, FORWARDED, KEPT32, KEPT64, LAST, LENGTHS, LOCAL, MAX_HELD, MAX_NODE, MAX_QUEUE,
-    MOST_VISITS, RELAYED, RING, SENT, SLOT, STOP, STOPPED, SUMS, VISITS, Common, Rack,
+    MOST_VISITS, RELAYED, RING, SENT, SLOT, STOP, STOPPED, SUMS, TIME_IS_UP, VISITS, Common, Rack,
 )  # fmt: skip
 from weft.fabrics.shoal.gpu.text import begin, foresee, has_to_begin, may_begin, rebase, receive, send
 from weft.fabrics.shoal.kernel import REBASE
@@ -105,15 +106,19 @@ def add_visits(tally, sums):
 
 @device
 def whole_turns(plan, epochs):
-    """So many epochs, and no more, after which all that is kept by the epoch lies where it lay."""
-    return epochs - epochs % (RING * plan.feedback)
+    """So many epochs, and no more, after which all that is kept by the epoch lies where it lay.
+
+    Some remain: what was said of earlier ones counts as said of the first, which must not be the one that begins.
+    """
+    turn = RING * plan.feedback
+    return epochs - epochs % turn - turn
 
 
 @device
-def side_by_side(tables, racks, stops):
-    """The same on a device: a block of threads for every rack."""
+def side_by_side(tables, racks, stops, length):
+    """The same on a device: a block of threads for every rack, for so many nanoseconds at most."""
     b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
-    acc, sums = cuda.local.array(ACC, int32), cuda.local.array(3, uint64)
+    acc, sums, end = cuda.local.array(ACC, int32), cuda.local.array(3, uint64), nanoseconds() + length
     for k in range(ACC):
         acc[k] = 0
     sums[0] = 0
@@ -172,7 +177,9 @@ def side_by_side(tables, racks, stops):
             i += threads
             if ONE_EACH:
                 break
-        halt = cuda.syncthreads_or(int32(acc[STOP])) != 0  # somebody needs more room
+        if thread == 0 and slot % 16 == 0 and nanoseconds() > end:
+            acc[STOP] |= TIME_IS_UP
+        halt = cuda.syncthreads_or(int32(acc[STOP])) != 0  # or somebody needs more room
         busy = False
         slot += 1
         i = thread
@@ -208,8 +215,8 @@ def side_by_side(tables, racks, stops):
     add_visits(tally, sums)
     cuda.atomic.add(tally, SUMS, np.int64(sums[0]))
     cuda.atomic.add(tally, SUMS + 1, np.int64(sums[1]))
-    if acc[STOP] != 0:
-        cuda.atomic.or_(tally, STOPPED, acc[STOP])
+    if acc[STOP] & ~TIME_IS_UP != 0:
+        cuda.atomic.or_(tally, STOPPED, acc[STOP] & ~TIME_IS_UP)
     if thread == 0:
         tally[SLOT] = slot
     if NEAR64 > 0:
@@ -247,11 +254,13 @@ def on_device(numbers: tuple, near64: int, near32: int, tables: int, few: int):
     return carry, close + (few + PASSED) * 4 + kept * each
 
 
-def launch(common, racks, stops) -> None:
-    """Let the racks on a device advance to their stops."""
+def launch(common, racks, stops, seconds) -> None:
+    """Let the racks on a device advance to their stops, or as far as they come in so many seconds."""
     numbers, near64, near32 = tuple(int(one) for one in common[:-1]), racks.near64.shape[1], racks.near32.shape[1]
     carry, close = on_device(numbers, near64, near32, common.tables.size, racks.few.shape[1])
-    start(carry, len(stops), threads_of(common.n), close, common.tables, racks, cuda.to_device(stops))
+    start(
+        carry, len(stops), threads_of(common.n), close, common.tables, racks, cuda.to_device(stops), int(seconds * 1e9)
+    )
 
 
 def launch_loop(common, racks, stops, rng) -> None:

@@ -21,6 +21,7 @@ from weft.workload.flows import Flows
 NOUN = "rack"
 SEATS, POOL = 64, 1024  # of a node at first
 RESERVE = 8  # flows that may start at a node in one slot: more than ever do, or each draw would be a shape of its own
+KEPT = 16 << 20  # bytes of the last cache, for the words of pairs: more left too little for the others
 AT_ONCE = 2  # racks on a device for each of its multiprocessors: while one has little to do, another goes on
 
 
@@ -159,6 +160,8 @@ class Group(replicas.Group):
     """Racks on a device."""
 
     kernels: ClassVar = kernel
+    timed: ClassVar = True
+    kept: ClassVar = KEPT
 
     def __init__(self, runs: list[DeviceRack], machine, shape: Shape | None = None, rows: int | None = None):
         self.plan, self.shape = runs[0].plan, shape or common_shape(runs)

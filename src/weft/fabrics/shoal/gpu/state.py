@@ -27,7 +27,7 @@ OWES, SEAT_SHIFT, SEAT_BITS, ANSWER_SHIFT, ANSWER_BITS, PLACE_BITS = 1 << 31, 17
 MOST_PLACES = PLACE_BITS
 MIRROR_BITS, AGO_SHIFT = 0xFFFF, 16
 # Feedback that was said, in one word: 1 + the seat, and the epoch from which it may send again. It is written where its
-# node finds it when it next serves the queue that it is about: two of them, the first and what is said again, to a word.
+# node finds it when it next serves the queue that it is about, two to a word: the first, and what is said again.
 SAID_SHIFT, WHEN_BITS = 16, 0xFFFF
 TURNS = 2  # epochs of feedback that are kept apart: one is read while the next is written
 EMPTY = 0xFFFFFFFFFFFFFFFF  # on the wire: no cell
@@ -66,6 +66,7 @@ KEPT32, KEPT64 = 4, 3
 
 # Why a rack stopped before its time: bits.
 WANTS_SEATS, WANTS_POOL, WANTS_WINDOW, TOO_LONG = 1, 2, 4, 8
+TIME_IS_UP = 16  # and why one thread has the others stop: of this the rack knows nothing
 
 # acc: what a thread has counted in one launch; then `counted` of the rack, in the same columns, FORWARDED for SENT.
 (
@@ -286,7 +287,8 @@ def lay_out(plan, shape: Shape) -> Layout:
             held=q, owed=v * q, served=k, spill=q, after_pool=pool * n, free=3 * n, told=n, left=n, inflow=n,
         ),
         "near64": dict(able=groups * n, due=n, what=wire),
-        "near32": dict(waiting=n, received=n, departed=n, incast=2 * n, change=2 * n, until=n + 1, upcoming=n, coming=3 * n),
+        "near32": dict(waiting=n, received=n, departed=n, incast=2 * n, change=2 * n, until=n + 1, upcoming=n,
+                       coming=3 * n),
     }  # fmt: skip
     starts, sizes, within = dict[str, int](), dict[str, tuple[int, type]](), dict[str, str]()
     for block, arrays in blocks.items():

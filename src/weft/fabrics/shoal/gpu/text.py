@@ -1,9 +1,10 @@
 """Shoal's rules for a device: what one node does in a slot. See `kernel` for the legend, `state` for the words.
 
 A slot has three parts. In `begin` a node starts its flows, and changes what is its destinations'; in `send` it changes
-only what is its own; in `receive` it takes in what was sent to it. Before the first, whoever has something to do there
-waits until all have received; before the last, all wait until all have sent. Others go from receiving to sending at
-once, while their neighbours still receive: so the wire of one slot more is kept.
+what is its own, and puts what it sends on the wire and what it says where its peers will look; in `receive` it takes in
+what was sent to it. Before the first, whoever starts a flow waits until its destination has received; before the last,
+all wait until all have sent. They go from receiving to sending at once, while their neighbours still receive: so the
+wire of one slot more is kept, feedback of two epochs, and two counts of living pairs.
 
 The text knows neither threads nor a device. `device` compiles it for one, for a loop over nodes in any order, or not at
 all, for Numba's simulator. A device waits some 700 cycles for a word that is far, and asks for the next only when it
@@ -13,18 +14,19 @@ needs none that it waits for: so what four channels will look at is asked for at
 import numpy as np  # noqa: I001 (names in a block, not a column)
 
 from weft.engine.device import (
-    GROUPS, THREADS, add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32, most_of, of, once,
-    put_both, put_once, set_bits, set_far, some_here, some_of, some_still, soon, union_of, up, wait_until, wipe,
+    GROUPS, THREADS, add_to, at, both, device, down, first_of, from_lane, here, lane, lanes, lowest_bit, lowest_bit32,
+    most_of, of, once, put_both, put_once, set_bits, set_far, some_here, some_of, some_still, soon, union_of, up,
+    wait_until, wipe,
 )  # fmt: skip
 from weft.engine.fingerprint import mixed
 from weft.fabrics.shoal.gpu.state import (
-    ABOUT, AFTER, AGO_SHIFT, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED, EMPTY, FEW_BITS,
-    FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FRESH, GOT, HEAD, HOLDS, ITS_COUNTS, ITS_HEAD, LENGTH, LENGTHS, LOCAL,
-    LOCAL_BIT, LONGEST, LOOK, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE, MIRROR_BITS, NEVER, NEXT_DST,
-    NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR, PER_WORD, PLACES, PLACE_BITS, QUEUE,
-    READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS, SEAT_SHIFT, SENT, SIZE, SOURCE_WORDS, START,
-    STOP, TARGET_WORDS, TOO_LONG, TURNS, TURN_SHIFT, VISITS, WANTED, WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS,
-    WHO,
+    ABOUT, AFTER, AGO_SHIFT, ALONE, ANSWER_BITS, ANSWER_SHIFT, BEFORE, CELL, COUNTS, DEBT, DELIVER, DELIVERED, EMPTY,
+    FEW_BITS, FINISH, FINISHED, FIRST, FLOWS, FLOW_WORDS, FRESH, GOT, HEAD, HOLDS, ITS_COUNTS, ITS_HEAD, LENGTH,
+    LENGTHS, LOCAL, LOCAL_BIT, LONGEST, LOOK, MANY, MARGIN_BITS, MARGIN_SHIFT, MAX_HELD, MAX_NODE, MAX_QUEUE,
+    MIRROR_BITS, NEVER, NEXT_DST, NEXT_SIZE, NODE_BITS, NONE, OF_SEAT, ONLY, ORDER, OVER_BOUND, OWES, PACK, PAIR,
+    PER_WORD, PLACES, PLACE_BITS, QUEUE, READY_BITS, READY_SHIFT, RELAYED, RELEASE, RING, SAID_SHIFT, SEAT_BITS,
+    SEAT_SHIFT, SENT, SIZE, SOURCE_WORDS, START, STOP, TARGET_WORDS, TOO_LONG, TURNS, TURN_SHIFT, VISITS, WANTED,
+    WANTS_POOL, WANTS_SEATS, WANTS_WINDOW, WHEN_BITS, WHO,
 )  # fmt: skip
 from weft.fabrics.shoal.kernel import AWAY, LATEST, OWN
 from weft.fabrics.shoal.kernel import SENT as HAS_GONE
@@ -288,7 +290,7 @@ def take_note(plan, rack, i, p, note, here, patient):
 
 @device
 def find_seat(plan, rack, i, d, slot, mine):
-    """(seat of the living pair from i to d, or -1; the first that is vacant; how many are), after a look who has rested.
+    """(seat of the living pair from i to d, or -1; the first that is vacant; how many are), once who has rested is out.
 
     On a device 32 threads come here together with the same i and d, each for some of the seats; `mine` is one of them.
     """
@@ -410,7 +412,7 @@ def begin(plan, rack, i, mine, slot, acc):
 
 @device
 def after_next(plan, rack, i, asks):
-    """What is known of the flow after the next one of node i, if it asks for that: both words of its slot, and others."""
+    """What is known of the flow after the next one of node i, if it asks: both words of its slot, and the others."""
     if not asks:
         return _N, _N, _N, _N, _N
     flows, y = rack.flows, beyond(plan, rack, i) * FLOW_WORDS
@@ -865,7 +867,8 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     together = here()
     for c in range(many):  # a loop, or the kernel would outgrow the cache of instructions
         left, waiting, gone = work(
-            plan, rack, i, slot, e, p, c, many, q, x, seats, homes, young, sends, owes, odd, left, waiting, gone, acc, sums
+            plan, rack, i, slot, e, p, c, many, q, x, seats, homes, young, sends, owes, odd, left, waiting, gone, acc,
+            sums,
         )  # fmt: skip
         x, q = at(x, n), at(q, plan.row)
         some_still(together, True)
@@ -942,7 +945,8 @@ def young_among(plan, holds, slot, since):
 def answer(plan, rack, i, c, many, debt, before, ahead, ahead_before, base, p, e, now, owes, odd):
     """Say what node i owes on the c-th channel from place p on, unless that is about a queue of this slot.
 
-    ahead: what the queues hold that this is about. Adds to two sets: the channels that owe something, and those for which `work` says it: c, or 4 + c if it is again.
+    ahead: what the queues hold that this is about. Adds to two sets: the channels that owe something, and those for
+    which `work` says it: c, or 4 + c if it is again.
     """
     if c < many:
         note = report(debt, cells_and_flows(ahead), now)
@@ -1003,14 +1007,17 @@ def answer_late(plan, rack, debt, i, p, many, x, half, now):
 
 
 @device
-def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, young, sends, owes, odd, left, waiting, gone, acc, sums):
+def work(
+    plan, rack, i, slot, e, first, c, many, q, x, seats, homes, young, sends, owes, odd, left, waiting, gone, acc, sums
+):
     """Let node i send in place first + c, the c-th of the channels that `send_four` works through.
 
     q: its queue; x: where on the wire; seats: whose turn it is, a byte each; homes: at which of the channels the words
-    of those pairs lie; young: which of them may not use the queue; sends: in which it does at all; owes, odd: see `answer`; left: seats with cells left; gone: cells sent in this slot. Returns
-    `left`, `waiting` and `gone` as they are then.
+    of those pairs lie; young: which of them may not use the queue; sends: in which places it does at all; owes, odd:
+    see `answer`; left: seats with cells left; gone: cells sent in this slot. Returns `left`, `waiting` and `gone` as
+    they are then.
     """
-    p, u32, close32, close64 = np.int64(np.int32(first + c)), rack.u32, rack.kept32, rack.kept64
+    p, close32, close64 = np.int64(np.int32(first + c)), rack.kept32, rack.kept64
     found, shift, leave0 = close32[kept32(plan, c, HOLDS)], np.uint32(c), np.uint32(subflow(plan, 0, p, i))
     length = np.uint32(found & _LENGTH)
     if (left | down(owes, shift) & _I | found & _BUSY) != 0 and down(sends, shift) & _I != 0:
@@ -1043,7 +1050,9 @@ def work(plan, rack, i, slot, e, first, c, many, q, x, seats, homes, young, send
             acc[MAX_QUEUE] = max(acc[MAX_QUEUE], np.int32(length + _I))
             acc[MAX_NODE] = max(acc[MAX_NODE], waiting)
             holds = np.uint32((holds & np.uint32((1 << TURN_SHIFT) - 1)) + np.uint32(1) - np.uint32(1 << READY_SHIFT))
-            holds = np.uint32(holds | np.uint32(LOCAL_BIT | FRESH) | np.uint32(seat + np.int32(1)) << np.uint32(TURN_SHIFT))
+            holds = np.uint32(
+                holds | np.uint32(LOCAL_BIT | FRESH) | np.uint32(seat + np.int32(1)) << np.uint32(TURN_SHIFT)
+            )
             if length > 0:
                 append(plan, rack, q, i, np.int64(length), e, fresh, acc)
             else:
@@ -1122,7 +1131,7 @@ def say(plan, rack, debt, i, now):
 @device
 def serve(plan, rack, i, slot, e, p, x, acc, sums):
     """Let node i send in place p, at x on the wire."""
-    n, u32, u64, near32, near64, now = plan.n, rack.u32, rack.u64, rack.near32, rack.near64, e - plan.answer_offset
+    u32, u64, near32, near64, now = rack.u32, rack.u64, rack.near32, rack.near64, e - plan.answer_offset
     more, ready_queues, queues, q = plan.feedback - 1, plan.ready_queues, plan.queues, at(p * plan.row, i)
     if not lit(plan, p, i):
         say_nothing(plan, rack, i, p, e, x)
