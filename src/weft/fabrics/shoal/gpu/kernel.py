@@ -26,6 +26,7 @@ FEW = 0  # words of `few`, if they fit as well
 ALL64, ALL32 = 4 * KEPT64, 4 * KEPT32  # words that a thread keeps
 ONE_EACH = FULL = False  # whether a thread has at most one node, whether each has one
 KEPT = 0  # threads of which what they keep lies there, too; none if it does not fit
+LOOKS, PATIENCE = 16, 8  # slots between looks at the clock; a launch takes this part of its time if some rack waits
 PASSED = 3 * GROUPS  # words that say how far others have come, and who wants to know
 
 
@@ -116,9 +117,12 @@ def whole_turns(plan, epochs):
 
 @device
 def side_by_side(tables, racks, stops, length):
-    """The same on a device: a block of threads for every rack, for so many nanoseconds at most."""
+    """The same on a device: a block of threads for every rack, for so many nanoseconds at most.
+
+    Behind the stops stands whether a rack has reached its own. It waits then, so the others end a good deal earlier.
+    """
     b, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
-    acc, sums, end = cuda.local.array(ACC, int32), cuda.local.array(3, uint64), nanoseconds() + length
+    acc, sums, began = cuda.local.array(ACC, int32), cuda.local.array(3, uint64), nanoseconds()
     for k in range(ACC):
         acc[k] = 0
     sums[0] = 0
@@ -177,8 +181,10 @@ def side_by_side(tables, racks, stops, length):
             i += threads
             if ONE_EACH:
                 break
-        if thread == 0 and slot % 16 == 0 and nanoseconds() > end:
-            acc[STOP] |= TIME_IS_UP
+        if thread == 0 and slot % LOOKS == 0:
+            took = nanoseconds() - began
+            if took > length or (took > length // PATIENCE and cuda.atomic.max(stops, cuda.gridDim.x, 0) != 0):
+                acc[STOP] |= TIME_IS_UP
         halt = cuda.syncthreads_or(int32(acc[STOP])) != 0  # or somebody needs more room
         busy = False
         slot += 1
@@ -218,6 +224,8 @@ def side_by_side(tables, racks, stops, length):
     if acc[STOP] & ~TIME_IS_UP != 0:
         cuda.atomic.or_(tally, STOPPED, acc[STOP] & ~TIME_IS_UP)
     if thread == 0:
+        if slot > tally[SLOT] and acc[STOP] == 0:
+            cuda.atomic.max(stops, cuda.gridDim.x, 1)
         tally[SLOT] = slot
     if NEAR64 > 0:
         for k in range(thread, NEAR64, threads):
@@ -259,7 +267,14 @@ def launch(common, racks, stops, seconds) -> None:
     numbers, near64, near32 = tuple(int(one) for one in common[:-1]), racks.near64.shape[1], racks.near32.shape[1]
     carry, close = on_device(numbers, near64, near32, common.tables.size, racks.few.shape[1])
     start(
-        carry, len(stops), threads_of(common.n), close, common.tables, racks, cuda.to_device(stops), int(seconds * 1e9)
+        carry,
+        len(stops),
+        threads_of(common.n),
+        close,
+        common.tables,
+        racks,
+        cuda.to_device(np.append(stops, 0)),
+        int(seconds * 1e9),
     )
 
 
