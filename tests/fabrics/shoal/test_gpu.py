@@ -115,6 +115,49 @@ def test_a_node_slot_asks_for_few_sectors_of_memory():
     assert sectors.sum() < 4.5
 
 
+BY_THE_CLOCK = """
+import sys
+
+from weft import Poisson, Shoal
+from weft.engine import device, replicas
+from weft.fabrics.shoal.gpu import kernel
+from weft.fabrics.shoal.gpu.racks import DeviceRack, Group
+
+
+def clock():
+    from time import perf_counter_ns
+
+    return perf_counter_ns()
+
+
+device.nanoseconds.__code__ = clock.__code__  # in place of the function itself, by which compilers know it
+replicas.Cuda.clock, replicas.LAUNCH, replicas.EACH, kernel.PATIENCE = True, float(sys.argv[1]), 0.0, int(sys.argv[2])
+rack, sizes = Shoal(nodes=4), "uniform:60B,2KB"
+drawn = [Poisson(load=load, flows=6, sizes=sizes).draw(nodes=4, link=rack.link, seed=1) for load in (0.3, 1.2)]
+runs = [DeviceRack.of(rack.prepare(one)) for one in drawn]
+group = Group(runs, replicas.Cuda())
+group.step({runs[0]: 20 * rack.slot_time, runs[1]: 1 << 60})
+print(*(run.slot for run in runs))
+replicas.LAUNCH = 1000.0
+while left := [run for run in runs if run.finished < run.total]:
+    group.step(dict.fromkeys(left, 1 << 60))
+here = [rack.prepare(one) for one in drawn]
+for run in here:
+    run.advance()
+print([run.back().observe().fingerprint for run in runs] == [run.observe().fingerprint for run in here])
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("seconds", "patience", "reached"), [("1e-9", "8", "1 1"), ("1000", str(10**13), "20 1")])
+def test_a_launch_ends_by_the_clock_or_sooner_where_a_rack_has_reached_its_stop(seconds, patience, reached):
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BY_THE_CLOCK, seconds, patience],
+        cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert said.stdout.splitlines() == [reached, "True"], said.stderr
+
+
 @pytest.mark.long
 def test_drawn_racks_are_the_same_in_the_simulator_of_a_gpu():
     program = [sys.executable, "-W", "ignore", "verification/gpu_racks.py", "--simulator", "--count", "2"]
