@@ -15,9 +15,11 @@ from weft.engine import ahead, jit
 ROOT = Path(weft.__file__).parent
 
 LAB = """
-import os, sys, time
+import os, signal, sys, time
 from weft.engine.ahead import compiling
 from weft.engine.jit import is_kept, kernel
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where whoever tests is in the background
 
 @kernel
 def go(a):
