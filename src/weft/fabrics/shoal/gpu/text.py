@@ -43,6 +43,8 @@ _31_BITS = np.uint64(MANY - 1)
 _ASTRAY = _31_BITS << _32  # of a word with the first flow
 _ALONE = np.uint64(ALONE)
 _KEPT = np.uint64(~ALONE & ~0xFFFFFFFF & EMPTY)  # what stays of a pair's word when it is the turn of another flow
+# to Numba a bare number is a type of its own, for which all that it is given to would be compiled anew
+_C0, _C1, _C2, _C3 = (np.int64(c) for c in range(4))
 # leave, with 1 added so that nothing is negative
 GONE, HAS_LEFT, NOW = AWAY + 1, HAS_GONE + 1, 0
 
@@ -793,10 +795,10 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     w0, w1, w2, w3, b0, b1, b2, b3, todo = leaves(plan, rack, first, could)
     w4, w5, w6, w7, b4, b5, b6, b7, todo = leaves(plan, rack, first, todo)
     few = down(rack.few[few_at(plan, p, i)], few_shift(p))
-    h0, d0, g0, a0, c0 = asked(plan, rack, i, p, q0, e, few, 0, many)
-    h1, d1, g1, a1, c1 = asked(plan, rack, i, p, q1, e, few, 1, many)
-    h2, d2, g2, a2, c2 = asked(plan, rack, i, p, q2, e, few, 2, many)
-    h3, d3, g3, a3, c3 = asked(plan, rack, i, p, q3, e, few, 3, many)
+    h0, d0, g0, a0, c0 = asked(plan, rack, i, p, q0, e, few, _C0, many)
+    h1, d1, g1, a1, c1 = asked(plan, rack, i, p, q1, e, few, _C1, many)
+    h2, d2, g2, a2, c2 = asked(plan, rack, i, p, q2, e, few, _C2, many)
+    h3, d3, g3, a3, c3 = asked(plan, rack, i, p, q3, e, few, _C3, many)
     heard = a0 | a1 | a2 | a3 != 0
     if not some_here(heard or (could | d0 | d1 | d2 | d3 | g0 | g1 | g2 | g3 | (h0 | h1 | h2 | h3) & _BUSY) != 0):
         for c in range(many):
@@ -848,14 +850,14 @@ def send_four(plan, rack, i, slot, e, base, p, place, many, acc, sums):
     s0, s1 = there_of(plan, rack, g0, i), there_of(plan, rack, g1, i)
     s2, s3 = there_of(plan, rack, g2, i), there_of(plan, rack, g3, i)
     owes, odd, now, x = _N, _N, np.int32(e - plan.answer_offset), at(place * n, i)
-    owes, odd = answer(plan, rack, i, 0, many, d0, g0, r0, s0, base, p, e, now, owes, odd)
-    owes, odd = answer(plan, rack, i, 1, many, d1, g1, r1, s1, base, p, e, now, owes, odd)
-    owes, odd = answer(plan, rack, i, 2, many, d2, g2, r2, s2, base, p, e, now, owes, odd)
-    owes, odd = answer(plan, rack, i, 3, many, d3, g3, r3, s3, base, p, e, now, owes, odd)
-    keep_asked(plan, rack, 0, many, h0, m0, c0, n0, f0)
-    keep_asked(plan, rack, 1, many, h1, m1, c1, n1, f1)
-    keep_asked(plan, rack, 2, many, h2, m2, c2, n2, f2)
-    keep_asked(plan, rack, 3, many, h3, m3, c3, n3, f3)
+    owes, odd = answer(plan, rack, i, _C0, many, d0, g0, r0, s0, base, p, e, now, owes, odd)
+    owes, odd = answer(plan, rack, i, _C1, many, d1, g1, r1, s1, base, p, e, now, owes, odd)
+    owes, odd = answer(plan, rack, i, _C2, many, d2, g2, r2, s2, base, p, e, now, owes, odd)
+    owes, odd = answer(plan, rack, i, _C3, many, d3, g3, r3, s3, base, p, e, now, owes, odd)
+    keep_asked(plan, rack, _C0, many, h0, m0, c0, n0, f0)
+    keep_asked(plan, rack, _C1, many, h1, m1, c1, n1, f1)
+    keep_asked(plan, rack, _C2, many, h2, m2, c2, n2, f2)
+    keep_asked(plan, rack, _C3, many, h3, m3, c3, n3, f3)
 
     young = set_of(
         young_among(plan, h0, slot, y0), young_among(plan, h1, slot, y1),
@@ -1275,14 +1277,14 @@ def receive_four(plan, rack, j, slot, e, end, base, place, turn, many, acc, sums
     start = place - base
     p0, p1 = place_in_turn(plan, base, turn), place_in_turn(plan, base, turn + 1)
     p2, p3 = place_in_turn(plan, base, turn + 2), place_in_turn(plan, base, turn + 3)
-    c0, c1 = sent_to(plan, rack, j, p0, start, 0, many), sent_to(plan, rack, j, p1, start, 1, many)
-    c2, c3 = sent_to(plan, rack, j, p2, start, 2, many), sent_to(plan, rack, j, p3, start, 3, many)
-    r0, r1 = mirror_of(plan, p0, 0, many), mirror_of(plan, p1, 1, many)
-    r2, r3 = mirror_of(plan, p2, 2, many), mirror_of(plan, p3, 3, many)
-    owe_nothing(plan, rack, j, r0, e, end, 0, many)
-    owe_nothing(plan, rack, j, r1, e, end, 1, many)
-    owe_nothing(plan, rack, j, r2, e, end, 2, many)
-    owe_nothing(plan, rack, j, r3, e, end, 3, many)
+    c0, c1 = sent_to(plan, rack, j, p0, start, _C0, many), sent_to(plan, rack, j, p1, start, _C1, many)
+    c2, c3 = sent_to(plan, rack, j, p2, start, _C2, many), sent_to(plan, rack, j, p3, start, _C3, many)
+    r0, r1 = mirror_of(plan, p0, _C0, many), mirror_of(plan, p1, _C1, many)
+    r2, r3 = mirror_of(plan, p2, _C2, many), mirror_of(plan, p3, _C3, many)
+    owe_nothing(plan, rack, j, r0, e, end, _C0, many)
+    owe_nothing(plan, rack, j, r1, e, end, _C1, many)
+    owe_nothing(plan, rack, j, r2, e, end, _C2, many)
+    owe_nothing(plan, rack, j, r3, e, end, _C3, many)
     if not some_here(c0 & c1 & c2 & c3 != _ALL):
         return
     together = here()
@@ -1296,10 +1298,10 @@ def receive_four(plan, rack, j, slot, e, end, base, place, turn, many, acc, sums
     note_cell(plan, j, slot, c1, sums)
     note_cell(plan, j, slot, c2, sums)
     note_cell(plan, j, slot, c3, sums)
-    keep_received(plan, rack, 0, many, p0, r0, c0, k0, q0, g0, l0)
-    keep_received(plan, rack, 1, many, p1, r1, c1, k1, q1, g1, l1)
-    keep_received(plan, rack, 2, many, p2, r2, c2, k2, q2, g2, l2)
-    keep_received(plan, rack, 3, many, p3, r3, c3, k3, q3, g3, l3)
+    keep_received(plan, rack, _C0, many, p0, r0, c0, k0, q0, g0, l0)
+    keep_received(plan, rack, _C1, many, p1, r1, c1, k1, q1, g1, l1)
+    keep_received(plan, rack, _C2, many, p2, r2, c2, k2, q2, g2, l2)
+    keep_received(plan, rack, _C3, many, p3, r3, c3, k3, q3, g3, l3)
     homes = np.uint32(h1 << 2 | h2 << 4 | h3 << 6)
     ended = set_of(k0 >= plan.queues, k1 >= plan.queues, k2 >= plan.queues, k3 >= plan.queues)
     onward = np.uint32(set_of(k0 >= 0, k1 >= 0, k2 >= 0, k3 >= 0) & ~ended)
