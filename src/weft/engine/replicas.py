@@ -24,6 +24,7 @@ LAUNCH = 0.1  # s of wall time that a launch should take: Ctrl-C waits for its e
 EACH = 2e-3  # s that it may take for each of its runs, which are looked at one after the other when it has ended
 SLOTS = 256  # of the first launch
 LIMIT = 1 << 16  # slots of a launch at most
+OLDEST = 8  # major compute capability that has the instructions of `engine.device`: Ampere
 
 
 class Replica(Base):
@@ -243,6 +244,9 @@ class Cuda:
         self.cuda = cuda
         if not SIMULATED:
             cuda.current_context()  # raises what is wrong with it
+            major, _ = cuda.get_current_device().compute_capability
+            if major < OLDEST:
+                raise RuntimeError(f"its compute capability must be {OLDEST} or more, not {major}")
         self.processors = 2 if SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT
 
     def free(self) -> int:

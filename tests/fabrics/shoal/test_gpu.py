@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -299,6 +300,20 @@ def test_a_driver_that_is_too_old_is_named(monkeypatch):
 
     monkeypatch.setattr(replicas, "Cuda", old)
     with pytest.raises(Unusable, match=r"its driver serves \(\[CUDA_ERROR.*insufficient\): leave it out"):
+        gpu.find()
+
+
+@pytest.mark.parametrize(("major", "usable"), [(7, False), (8, True), (9, True)])
+def test_a_gpu_that_lacks_instructions_is_named(monkeypatch, major, usable):
+    from weft.engine import replicas
+
+    device = SimpleNamespace(compute_capability=(major, 5), MULTIPROCESSOR_COUNT=4)
+    stand_in = SimpleNamespace(current_context=lambda: None, get_current_device=lambda: device)
+    monkeypatch.setattr(replicas, "cuda", stand_in)
+    if usable:
+        assert gpu.find().processors == 4
+        return
+    with pytest.raises(Unusable, match=r"\(its compute capability must be 8 or more, not 7\): leave it out"):
         gpu.find()
 
 
