@@ -259,6 +259,7 @@ class Cuda:
             from numba.cuda.cudadrv.driver import binding, driver
 
             with suppress(Exception):  # Numba's, of a device whose cache cannot
+                self.cuda.current_context()  # of this thread
                 driver.cuCtxSetLimit(binding.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE, count)
 
     def zeros(self, shape, kind):
