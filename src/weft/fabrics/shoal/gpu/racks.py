@@ -36,7 +36,7 @@ def refusal(fabric, demand) -> str | None:
     if len(fabric.rounds.shift) > dev.MOST_PLACES:
         return f"an epoch of more than {dev.MOST_PLACES:,} places runs on the processor"
     if fabric.travel // fabric.rounds.slots + 3 > dev.ANSWER_BITS:
-        return "cells that travel longer than an epoch run on the processor"
+        return "cells that travel for an epoch or longer run on the processor"
     if not _countable(demand, fabric):
         return f"nodes with {dev.MOST_CELLS:,} cells and more run on the processor"
     if not _fits(fabric.nodes, Shape(dev.MOST_SEATS, 0, _window(fabric.nodes), len(demand.src), 0)):
