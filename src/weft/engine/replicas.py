@@ -256,9 +256,9 @@ class Cuda:
     def keep(self, count: int) -> None:
         """Set so many bytes of the last cache aside for what kernels say is to be kept, if it can be divided."""
         if not SIMULATED:
-            from numba.cuda.cudadrv.driver import binding, driver
+            from numba.cuda.cudadrv.driver import CudaAPIError, binding, driver
 
-            with suppress(Exception):  # Numba's, of a device whose cache cannot
+            with suppress(CudaAPIError):  # of a device whose cache cannot
                 self.cuda.current_context()  # of this thread
                 driver.cuCtxSetLimit(binding.CUlimit.CU_LIMIT_PERSISTING_L2_CACHE_SIZE, count)
 
