@@ -21,6 +21,7 @@ from weft.fabrics.shoal import columns as col
 from weft.fabrics.shoal.gpu import racks as device_racks
 from weft.fabrics.shoal.gpu.racks import DeviceRack, Group, refusal
 from weft.fabrics.shoal.gpu.state import MOST_VISITS, SLOT
+from weft.workload.flows import Flows
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "verification"))
@@ -67,6 +68,19 @@ def test_racks_whose_epochs_are_counted_anew_between_launches_are_the_same(seed)
             group.step({run: 1 << 60})
         assert gpu_racks.differences(run.back(), whole) == []
         counted += run.tally[col.BASE] > 0
+
+
+@pytest.mark.parametrize("later", range(-1, 4))
+def test_a_flow_that_starts_as_the_last_of_its_pair_ends_finds_that_it_has_ended(later):
+    rack = Shoal(nodes=8)
+    for size in range(1, 40):
+        flow = dict(nodes=8, src=[0], dst=[5], size=[size * 56], start=[0])
+        ends = gpu_racks.to_slot(rack.prepare(Flows.of(**flow)), 1 << 40).state.flow[0, col.FINISH]
+        start = [0, int(ends + later) * rack.slot_time]
+        flows = Flows.of(nodes=8, src=[0, 0], dst=[5, 5], size=[size * 56, 60 * 56], start=start)
+        whole = gpu_racks.to_slot(rack.prepare(flows), 1 << 40)
+        there = gpu_racks.on_machine(rack.prepare(flows), 1 << 40, Loop(size))
+        assert gpu_racks.differences(there, whole) == [], (size, start)
 
 
 class Clocked(Loop):
@@ -137,8 +151,8 @@ rack, sizes = Shoal(nodes=4), "uniform:60B,2KB"
 drawn = [Poisson(load=load, flows=6, sizes=sizes).draw(nodes=4, link=rack.link, seed=1) for load in (0.3, 1.2)]
 runs = [DeviceRack.of(rack.prepare(one)) for one in drawn]
 group = Group(runs, replicas.Cuda())
-group.step({runs[0]: 20 * rack.slot_time, runs[1]: 1 << 60})
-print(*(run.slot for run in runs))
+whys, _ = group.step({runs[0]: 20 * rack.slot_time, runs[1]: 1 << 60})
+print(*(f"{run.slot}:{whys[run]}" for run in runs))
 replicas.LAUNCH = 1000.0
 while left := [run for run in runs if run.finished < run.total]:
     group.step(dict.fromkeys(left, 1 << 60))
@@ -150,7 +164,9 @@ print([run.back().observe().fingerprint for run in runs] == [run.observe().finge
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("seconds", "patience", "reached"), [("1e-9", "8", "1 1"), ("1000", str(10**13), "20 1")])
+@pytest.mark.parametrize(
+    ("seconds", "patience", "reached"), [("1e-9", "8", "1:1 1:1"), ("1000", str(10**13), "20:0 1:1")]
+)
 def test_a_launch_ends_by_the_clock_or_sooner_where_a_rack_has_reached_its_stop(seconds, patience, reached):
     said = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", BY_THE_CLOCK, seconds, patience],
