@@ -171,6 +171,7 @@ def test_a_launch_ends_by_the_clock_or_sooner_where_a_rack_has_reached_its_stop(
     said = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", BY_THE_CLOCK, seconds, patience],
         cwd=ROOT, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True,
+        timeout=300,  # threads that wait for each other in vain
     )  # fmt: skip
     assert said.stdout.splitlines() == [reached, "True"], said.stderr
 
